@@ -36,7 +36,7 @@ class Function:
     like: Array | None = None
     #: The number of arrays that `image` returns.
     image_length: int = 1
-    #: Whether `subgradient` returns an array of its own making each time, on which the caller may write.
+    #: Whether `subgradient` returns a new array each time, which the caller may overwrite.
     fresh_slopes: bool = False
 
     def value(self, x: Array) -> float:
@@ -48,7 +48,7 @@ class Function:
         raise NotImplementedError
 
     def add_subgradient(self, x: Array, total: Array) -> Array:
-        """Return ``total`` plus a subgradient at ``x``; the caller gives ``total`` away."""
+        """Return ``total`` plus a subgradient at ``x``; ``total`` may be overwritten."""
         return total + self.subgradient(x)
 
     def image(self, x: Array) -> Image:
@@ -61,7 +61,7 @@ class Function:
         return self.value(x), lambda: self.subgradient(x)
 
     def lipschitz(self, ball: Ball | None = None) -> Constant | None:
-        """Return a Lipschitz constant, everywhere or on a ball, or None."""
+        """Return a Lipschitz constant on the whole space, or on ``ball`` if one is given, or None."""
         return None
 
     def smoothness(self) -> Constant | None:

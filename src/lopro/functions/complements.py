@@ -1,6 +1,6 @@
-"""``I - J`` for ``J`` in the generalised Jacobian of a prox: diagonal, diagonal and a few rows, or blocks.
+"""``I - J`` for ``J`` in the generalised Jacobian of a prox, as structured matrices.
 
-All of them are symmetric with eigenvalues between 0 and 1.
+They are diagonal, diagonal plus low rank, or block diagonal; symmetric, with eigenvalues between 0 and 1.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class DiagonalComplement:
 
 @dataclass(frozen=True)
 class DiagonalPlusRows:
-    """``I - J = diag(values) + sum of weights_k rows_k rows_k'``, weights of any sign."""
+    """``I - J = diag(values) + sum of weights_k rows_k rows_k'``; weights may have any sign."""
 
     values: Array
     rows: Array

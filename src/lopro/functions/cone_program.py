@@ -27,8 +27,8 @@ __all__ = [
 class ConeBuilder(Protocol):
     """A cone program ``min 1/2 v'Pv + q'v + constant`` under construction.
 
-    A piece is a matrix and the index of the first variable it acts on; rows demand that ``bounds`` minus the
-    sum of the pieces is in a cone.
+    A piece is a matrix with the index of the first variable it acts on. Each method that adds rows requires
+    that ``bounds`` minus the sum of the pieces lies in a cone.
     """
 
     constant: float
@@ -46,27 +46,27 @@ class ConeBuilder(Protocol):
         ...
 
     def add_equations(self, bounds: Array, *pieces: tuple[Matrix, int]) -> None:
-        """Demand that all are zero."""
+        """Require that all entries are zero."""
         ...
 
     def add_inequalities(self, bounds: Array, *pieces: tuple[Matrix, int]) -> None:
-        """Demand that none is negative."""
+        """Require that no entry is negative."""
         ...
 
     def add_second_order(self, size: int, bounds: Array, *pieces: tuple[Matrix, int]) -> None:
-        """Demand ``|u| <= t`` of every ``size`` consecutive ones ``(t, u)``."""
+        """Require ``|u| <= t`` of every ``size`` consecutive entries ``(t, u)``."""
         ...
 
     def add_exponential(self, bounds: Array, *pieces: tuple[Matrix, int]) -> None:
-        """Demand ``b exp(a / b) <= c`` of every three consecutive ones ``(a, b, c)``."""
+        """Require ``b exp(a / b) <= c`` of every three consecutive entries ``(a, b, c)``."""
         ...
 
     def require_semidefinite(self, order: int, nonzero: int) -> None:
-        """Refuse a semidefinite cone with so many nonzero rows if memory does not hold it."""
+        """Raise an error if a semidefinite cone with ``nonzero`` nonzero rows does not fit into memory."""
         ...
 
     def add_semidefinite(self, order: int, bounds: Array, *pieces: tuple[Matrix, int]) -> None:
-        """Demand that a scaled upper triangle, by columns, is that of a positive semidefinite matrix."""
+        """Require that the entries are the scaled upper triangle, by columns, of a semidefinite matrix."""
         ...
 
 
@@ -88,8 +88,9 @@ class RealImage:
 def add_half_square(program: ConeBuilder, image: RealImage, scale: float) -> None:
     """Add ``scale / 2 |D v - b|^2``.
 
-    A wide matrix is kept and its residual becomes a variable, which loses no digits; of a tall one the small
-    matrix ``D'D`` is enough, and that of the identity is no larger.
+    In general the residual becomes a variable, which squares no condition number. For a matrix with more than
+    four rows per column ``D'D`` is formed, which has at most an eighth of its entries; so it is for the
+    identity, whose ``D'D`` is as sparse.
     """
     D, b = image.D, image.b
     m, n = D.shape
@@ -105,7 +106,7 @@ def add_half_square(program: ConeBuilder, image: RealImage, scale: float) -> Non
 
 
 def place_rows(rows: Matrix, places: Any, count: int) -> Matrix:
-    """Return ``count`` rows: these at their places, and zeros elsewhere."""
+    """Return a matrix of ``count`` rows: the given ones at ``places``, and zeros elsewhere."""
     entries = scipy.sparse.coo_array(rows)
     i, j = entries.coords
     where = (np.asarray(places)[i], j)
@@ -126,7 +127,7 @@ def real_matrix(A: LinearMap, complex_points: bool) -> Any:
     """
     if not A.explicit:
         raise MissingCapabilityError(
-            f"{A!r} is an operator, and a conic form needs the entries of a matrix"
+            f"{A!r} is an operator, but a conic form needs the entries of a matrix"
         )
     M = A.matrix if scipy.sparse.issparse(A.matrix) else to_numpy(A.matrix)
     if not complex_points:
@@ -136,7 +137,7 @@ def real_matrix(A: LinearMap, complex_points: bool) -> Any:
 
 
 def real_vector(y: Any, complex_points: bool) -> Vector:
-    """Return a vector of images as real numbers, in the order of `real_matrix`.
+    """Return an image as a real vector, in the order of the rows of `real_matrix`.
 
     Examples
     --------

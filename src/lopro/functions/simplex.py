@@ -14,8 +14,8 @@ __all__ = ["l1_ball_jacobian", "project_l1_ball", "project_simplex", "simplex_th
 def simplex_threshold(values: np.ndarray[Any, Any], total: float) -> tuple[float, float]:
     """Return the largest value ``v`` and ``t <= 0`` with ``sum [values - v - t]_+ = total > 0``.
 
-    Next to large values a small total is lost in their rounding. Distances from the largest one are exact
-    for all that matter: none that stays positive is further below it than ``total``.
+    Beside large values a small total would be lost in rounding. So the sums are formed from differences to
+    the largest value: an entry that stays positive is at most ``total`` below it.
 
     Examples
     --------
@@ -24,15 +24,15 @@ def simplex_threshold(values: np.ndarray[Any, Any], total: float) -> tuple[float
     >>> simplex_threshold(np.array([3.0, 1.0, 0.0]), 2.0)
     (3.0, -2.0)
     """
-    falling = np.sort(np.asarray(values, dtype=np.float64).ravel())[::-1]
-    largest = float(falling[0])
-    falling = falling - largest
-    thresholds = (np.cumsum(falling) - total) / np.arange(1, len(falling) + 1)
+    descending = np.sort(np.asarray(values, dtype=np.float64).ravel())[::-1]
+    largest = float(descending[0])
+    descending = descending - largest
+    thresholds = (np.cumsum(descending) - total) / np.arange(1, len(descending) + 1)
     # The entries that stay positive are the largest ones that exceed their own threshold.
-    kept = int(np.flatnonzero(falling > thresholds).max(initial=0)) + 1
-    # Summing what is left of the entries again takes out the rounding of the running sum.
+    kept = int(np.flatnonzero(descending > thresholds).max(initial=0)) + 1
+    # One correction with the sum of the reduced entries removes the rounding of the cumulative sum.
     t = float(thresholds[kept - 1])
-    return largest, t + float((falling[:kept] - t).sum() - total) / kept
+    return largest, t + float((descending[:kept] - t).sum() - total) / kept
 
 
 def project_simplex(x: Array, total: float, *, equality: bool = True) -> Array:
@@ -51,8 +51,8 @@ def project_simplex(x: Array, total: float, *, equality: bool = True) -> Array:
         if float(xp.sum(positive)) <= total:
             return positive
     largest, t = simplex_threshold(to_numpy(x), total)
-    left = (x - largest) - t
-    return xp.where(left > 0.0, left, xp.zeros_like(x))
+    reduced = (x - largest) - t
+    return xp.where(reduced > 0.0, reduced, xp.zeros_like(x))
 
 
 def l1_ball_jacobian(w: Array, radius: float) -> tuple[Array, Array, Array]:
@@ -88,7 +88,7 @@ def project_l1_ball(x: Array, radius: float) -> Array:
     if float(xp.sum(sizes)) <= radius:
         return copy(x)
     largest, t = simplex_threshold(to_numpy(sizes), radius)
-    left = (sizes - largest) - t
-    left = xp.where(left > 0.0, left, xp.zeros_like(sizes))
-    factor = left / xp.where(sizes > 0.0, sizes, sizes + 1.0)
+    reduced = (sizes - largest) - t
+    reduced = xp.where(reduced > 0.0, reduced, xp.zeros_like(sizes))
+    factor = reduced / xp.where(sizes > 0.0, sizes, sizes + 1.0)
     return (xp.astype(factor, x.dtype) if is_complex(x) else factor) * x

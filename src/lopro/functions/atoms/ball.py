@@ -7,14 +7,14 @@ import math
 import numpy as np
 
 from lopro.core.arrays import Array, norm
-from lopro.functions.atoms.base import Atom, Step
+from lopro.functions.atoms.base import SetAtom, Step
 from lopro.functions.complements import DiagonalPlusRows
 from lopro.linalg.rounding import Estimate, length
 
 __all__ = ["Ball"]
 
 
-class Ball(Atom):
+class Ball(SetAtom):
     """The set ``|z| <= radius``; its centre is the offset of the term.
 
     Outside, with ``n = z/|z|``, the Jacobian of the projection is ``J = radius/|z| (I - nn')``.
@@ -32,13 +32,9 @@ class Ball(Atom):
     (array([2., 0.]), 10.0)
     """
 
-    is_set = True
-    proximable = True
-    steepness = 0.0
-
     def __init__(self, radius: float) -> None:
         if not 0.0 <= radius < math.inf:
-            raise ValueError(f"radius must be a number that is not negative, got {radius}")
+            raise ValueError(f"radius must be finite and not negative, got {radius}")
         self.radius = self.extent = float(radius)
 
     def value(self, z: Array) -> float:
@@ -50,7 +46,7 @@ class Ball(Atom):
 
     def complement(self, w: Array, step: Step) -> DiagonalPlusRows:
         size = norm(w)
-        # A radius of 0 stands for equations: active even where w happens to hit the centre.
+        # A radius of 0 stands for equations, which are active even at the centre.
         outside = size > self.radius or self.radius == 0.0
         share = self.radius / size if outside and size > 0.0 else 0.0
         normal = w / size if size > 0.0 else w
@@ -67,5 +63,5 @@ class Ball(Atom):
         return np.asarray(max(0.0, norm(z) - self.radius))
 
     def enclose_conjugate(self, v: Array) -> Estimate:
-        # The length is an upper bound already: what its product rounds to is a matter of one unit.
+        # `length` is an upper bound already; the product with an Estimate charges its own rounding.
         return Estimate(length(v)) * self.radius

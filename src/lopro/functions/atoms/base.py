@@ -14,19 +14,22 @@ from typing import TypeAlias
 
 import numpy as np
 
-from lopro.core.arrays import Array
+from lopro.core.arrays import Array, norm
 from lopro.errors import MissingCapabilityError
 from lopro.functions.complements import Complement
 from lopro.functions.cone_program import ConeBuilder, RealImage
 from lopro.linalg.dense import EPS
 from lopro.linalg.rounding import Estimate
 
-__all__ = ["Atom", "Enclosed", "Step", "largest_ratio"]
+__all__ = ["LIBRARY_ERROR", "Atom", "Enclosed", "SetAtom", "Step", "largest_ratio"]
 
 #: Step of a prox: one number, or one for each entry of a separable atom.
 Step: TypeAlias = "Array | float"
-#: Roundings that the value and the slope of an atom without an analysis of its own are trusted to make.
+#: Roundings charged to the value and the slope of an atom without an error analysis of its own: enough for a
+#: composition of sixteen library functions, which are accurate to 4 units in the last place each.
 _ROUNDINGS = 64.0
+#: Relative error of exp, log and log1p in libraries, which promise less than 4 units in the last place.
+LIBRARY_ERROR = 4.0 * EPS
 #: A value, a slope, and a bound of the error of each entry of the slope; the value bounds its own.
 Enclosed: TypeAlias = tuple[Estimate, Array, Array]
 
@@ -34,15 +37,16 @@ Enclosed: TypeAlias = tuple[Estimate, Array, Array]
 class Atom:
     """A convex function ``g`` of an array.
 
-    Subclasses define `linearize` (or `value` for a set) and whatever else they can do; what is not defined
-    raises `MissingCapabilityError`. Arrays may be of any library, on any device, unless said otherwise.
+    Subclasses define `linearize` and as many of the other methods as they can; those that are not defined
+    raise `MissingCapabilityError`. Sets derive from `SetAtom`. Arrays may be of any library, on any device,
+    unless the docstring says otherwise.
     """
 
     #: Whether the values are 0 and infinity.
     is_set: bool = False
     #: Whether there is a gradient, and second derivatives by entry (`curvature`), almost everywhere.
     smooth: bool = False
-    #: Whether its slopes are derivatives that a second-order method may take; not of every callable.
+    #: Whether second-order methods may rely on its gradient; not for classes of users that only declare one.
     differentiable: bool = True
     #: Whether there is a `prox`, and a `complement` of its Jacobian.
     proximable: bool = False
@@ -53,11 +57,11 @@ class Atom:
     #: The largest norm of a subgradient, by entry if separable; 0 for a set, infinite where there is none.
     steepness: float = math.inf
     #: The size of entries (of all of z if not separable) at which g changes its shape, where its parameters
-    #: give one: scores of losses are numbers of size 1, a ball has a radius. 0 where g has no such size.
+    #: determine one: 1 for losses of scores, the radius for a ball. 0 where g has no such size.
     extent: float = 0.0
 
     def times(self, factor: float) -> Atom | None:
-        """Return ``factor * g`` as an atom of the same kind; None where that takes a factor of the term."""
+        """Return ``factor * g`` as an atom of the same kind; None where the term has to carry the factor."""
         return self if self.is_set else None
 
     def linearize(self, z: Array) -> tuple[float, Callable[[], Array]]:
@@ -95,21 +99,26 @@ class Atom:
     def gauge(self, v: Array) -> float:
         """Return the least ``t >= 0`` for which ``v`` is in ``t`` times the domain of the conjugate.
 
-        By how much a multiplier has to be shortened: domains that contain 0 only. Where shortening does not
-        help, infinity; for points of a domain that is not a ball of a norm, 0.
+        A multiplier becomes admissible when it is divided by that. Only for domains that contain 0; infinite
+        where no factor helps, and 0 at all points of a domain that is not the ball of a norm.
         """
         return 0.0 if math.isfinite(self.conjugate(v)) else math.inf
 
     def distance(self, z: Array) -> Array:
-        """Return how far ``z`` is from where ``g`` is finite: by entry if separable, else in all."""
-        raise self._missing("distance")
+        """Return the distance of ``z`` from the domain of ``g``: by entry if separable, else one number.
+
+        The default is 0: atoms that are not sets are finite everywhere, unless they define this method.
+        """
+        if self.is_set:
+            raise self._missing("distance")
+        return np.zeros(z.shape if self.separable else ())
 
     def enclose(self, z: Array, error: Array) -> Enclosed:
         """Return value and slope at a host array known up to ``error``, with bounds of their errors."""
         if not (self.smooth and self.separable and math.isfinite(self.sharpest)):
             raise self._missing("rounding analysis")
-        # Convexity and the bound of the second derivative hold for errors of z; that value and slope are
-        # right up to some roundings is taken on trust.
+        # The errors of z are bounded by convexity and the second derivative. That the rounding of value and
+        # slope is at most `_ROUNDINGS` units is assumed, not proved.
         value, slope = self.value(z), self.slope(z)
         within = np.abs(slope) + 0.5 * self.sharpest * error
         sizes = _ROUNDINGS * EPS * (abs(value) + float(np.abs(slope) @ np.abs(z)))
@@ -133,11 +142,25 @@ class Atom:
         raise self._missing("conic form")
 
     def _missing(self, what: str) -> MissingCapabilityError:
-        return MissingCapabilityError(f"{type(self).__name__} has no {what} at hand")
+        return MissingCapabilityError(f"{type(self).__name__} has no {what}")
+
+
+class SetAtom(Atom):
+    """A closed convex set as an atom: its values are 0 and infinity, and its prox is the projection.
+
+    Subclasses define `value` and `prox`; `conjugate` is the support function.
+    """
+
+    is_set = True
+    proximable = True
+    steepness = 0.0
+
+    def distance(self, z: Array) -> Array:
+        return np.asarray(norm(z - self.prox(z, 1.0)))
 
 
 def largest_ratio(size: float, allowed: float) -> float:
-    """Return ``size / allowed``, infinite where nothing is allowed and there is something.
+    """Return ``size / allowed`` for nonnegative numbers, with 0/0 = 0.
 
     Examples
     --------

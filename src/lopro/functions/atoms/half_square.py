@@ -50,9 +50,6 @@ class HalfSquare(Atom):
     def into_domain(self, v: Array) -> Array:
         return v
 
-    def distance(self, z: Array) -> Array:
-        return np.zeros(z.shape)
-
     def enclose(self, z: Array, error: Array) -> Enclosed:
         # |z|^2 with z known up to e: each square is off by at most 2 |z| e + e^2.
         squares = z * z

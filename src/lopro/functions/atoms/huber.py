@@ -73,9 +73,6 @@ class Huber(Atom):
         xp = namespace(v)
         return largest_ratio(float(xp.max(xp.abs(v))), self.delta)
 
-    def distance(self, z: Array) -> Array:
-        return np.zeros(z.shape)
-
     def enclose_conjugate(self, v: Array) -> Estimate:
         inside = bool(np.all(np.abs(v) <= self.delta))
         return dot(v, v, EPS * np.abs(v)) * 0.5 if inside else Estimate(math.inf)

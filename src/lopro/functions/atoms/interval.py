@@ -1,4 +1,4 @@
-"""Bounds of single entries: rows of linear constraints, boxes, equations."""
+"""Lower and upper bounds of entries: rows of linear constraints, boxes, equations."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from lopro.core.arrays import Array, Companion, namespace
-from lopro.functions.atoms.base import Atom, Step
+from lopro.functions.atoms.base import SetAtom, Step
 from lopro.functions.complements import DiagonalComplement
 from lopro.linalg.rounding import Estimate, dot
 
 __all__ = ["Interval"]
 
 
-class Interval(Atom):
+class Interval(SetAtom):
     """The set ``lower <= z <= upper``, entry by entry; entries with equal bounds are fixed.
 
     Parameters
@@ -32,10 +32,7 @@ class Interval(Atom):
     (array([1., 0.]), 3.0)
     """
 
-    is_set = True
-    proximable = True
     separable = True
-    steepness = 0.0
 
     def __init__(self, lower: Any, upper: Any) -> None:
         low, high = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
@@ -76,7 +73,7 @@ class Interval(Atom):
         return xp.where(raised > high, high, raised)
 
     def complement(self, w: Array, step: Step) -> DiagonalComplement:
-        # Fixed entries count as active even where w happens to hit them.
+        # Fixed entries are active even where w equals their bound.
         active = (w < self.lower) | (w > self.upper) | (self.lower == self.upper)
         return DiagonalComplement(active.astype(np.float64))
 

@@ -1,4 +1,4 @@
-"""Weighted sums of absolute values, with weights of their own for either sign."""
+"""Weighted sums of absolute values, with separate weights for the two signs if required."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ __all__ = ["L1"]
 class L1(Atom):
     """``g(z) = sum_i w_i |z_i|``, or ``sum_i w_i [z_i]_+ + u_i [-z_i]_+`` with weights ``u`` for negatives.
 
-    With one weight for both signs entries may be complex. Weights of 0 leave an entry free. Two weights make
-    quantile and hinge losses.
+    With the same weights for both signs entries may be complex. An entry of weight 0 is free. Different
+    weights make quantile and hinge losses.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class L1(Atom):
             return _shrunk(w, step * self._sides(w)[1])
         clipped = self._clip(w, step)
         if isinstance(w, np.ndarray) and clipped.dtype == w.dtype:
-            # Fresh memory costs more than the difference.
+            # Allocating memory would cost more than the subtraction.
             return np.subtract(w, clipped, out=clipped)
         return w - clipped
 
@@ -119,14 +119,11 @@ class L1(Atom):
             return math.inf
         return float(xp.max(size / xp.where(allowed > 0.0, allowed, xp.ones_like(size))))
 
-    def distance(self, z: Array) -> Array:
-        return np.zeros(z.shape)
-
     def enclose_conjugate(self, v: Array) -> Estimate:
         return Estimate(self.conjugate(v))
 
     def add_to_cone_program(self, program: ConeBuilder, image: RealImage, scale: float) -> None:
-        """Add ``w't`` with ``|z_i| <= t_i``, or a ``t_i`` for either sign; weights of zero need none."""
+        """Add ``w't`` with ``|z_i| <= t_i``, or with one ``t_i`` for each sign; weights of zero need none."""
         entries = image.rows // 2 if image.is_complex else image.rows
         if image.is_complex:
             self._add_moduli(program, image, scale, entries)
@@ -146,7 +143,7 @@ class L1(Atom):
         signs: tuple[float, ...],
         positive: bool = False,
     ) -> None:
-        """Add ``weights't`` with ``sign z_i <= t_i``, and ``t_i >= 0`` where that does not follow."""
+        """Add ``weights't`` with ``sign z_i <= t_i``, and ``t_i >= 0`` if ``positive``."""
         used = np.flatnonzero(weights)
         if not len(used):
             return
@@ -202,7 +199,7 @@ class _Weights:
 
 
 def _shrunk(w: np.ndarray[Any, Any], bound: float | Array) -> Array:
-    """Return complex entries with their modulus reduced by ``bound``; those that vanish take no time."""
+    """Return complex entries with their modulus reduced by ``bound``; only the nonzero ones are computed."""
     modulus = np.abs(w)
     (kept,) = np.nonzero(modulus > bound)
     of_kept = bound if isinstance(bound, float) else bound[kept]

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from lopro.core.arrays import Array, namespace, norm
-from lopro.functions.atoms.base import Atom, Step
+from lopro.core.arrays import Array, namespace
+from lopro.functions.atoms.base import SetAtom, Step
 from lopro.functions.complements import DiagonalPlusRows
 from lopro.functions.simplex import l1_ball_jacobian, project_l1_ball
 from lopro.linalg.rounding import Estimate
@@ -15,7 +15,7 @@ from lopro.linalg.rounding import Estimate
 __all__ = ["L1Ball"]
 
 
-class L1Ball(Atom):
+class L1Ball(SetAtom):
     """The set ``sum |z_i| <= radius``; its centre is the offset of the term.
 
     Parameters
@@ -30,10 +30,6 @@ class L1Ball(Atom):
     >>> L1Ball(2.0).prox(np.array([2.0, -2.0]), 1.0), L1Ball(2.0).conjugate(np.array([3.0, -4.0]))
     (array([ 1., -1.]), 8.0)
     """
-
-    is_set = True
-    proximable = True
-    steepness = 0.0
 
     def __init__(self, radius: float) -> None:
         self.radius = self.extent = radius
@@ -55,9 +51,6 @@ class L1Ball(Atom):
 
     def into_domain(self, v: Array) -> Array:
         return v
-
-    def distance(self, z: Array) -> Array:
-        return np.asarray(norm(z - self.prox(z, 1.0)))
 
     def enclose_conjugate(self, v: Array) -> Estimate:
         return Estimate(float(np.abs(v).max())) * self.radius

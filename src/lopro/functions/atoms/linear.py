@@ -62,9 +62,6 @@ class Linear(Atom):
     def into_domain(self, v: Array) -> Array:
         return copy(self._c.beside(v))
 
-    def distance(self, z: Array) -> Array:
-        return np.zeros(z.shape)
-
     def enclose_conjugate(self, v: Array) -> Estimate:
         return Estimate(self.conjugate(v))
 

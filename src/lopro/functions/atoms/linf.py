@@ -40,14 +40,14 @@ class LInf(Atom):
 
         def slope() -> Array:
             reached = xp.astype(sizes == xp.max(sizes), sizes.dtype)
-            # The mean over all entries that are largest.
+            # The mean of the slopes of all entries of largest modulus.
             share = reached / float(xp.sum(reached))
             return xp.astype(share, z.dtype) * unit_phase(z)
 
         return largest, slope
 
     def prox(self, w: Array, step: Step) -> Array:
-        # Moreau: what is left of w by the projection on the dual ball.
+        # Moreau: w minus its projection on the dual ball.
         return w - project_l1_ball(w, float(step))
 
     def complement(self, w: Array, step: Step) -> DiagonalPlusRows:
@@ -59,12 +59,11 @@ class LInf(Atom):
         return 0.0 if self.gauge(v) <= 1.0 else math.inf
 
     def into_domain(self, v: Array) -> Array:
-        # A little farther in than the rounding of a sum.
+        # Moved inside by more than the rounding of the sum.
         unit = 1.0 + (v.shape[0] + 4) * eps(v)
         return v if self.gauge(v) * unit <= 1.0 else project_l1_ball(v, 1.0 / unit**2)
 
     def gauge(self, v: Array) -> float:
-        """Return the least ``t >= 0`` with ``v`` in ``t`` times the domain of the conjugate."""
         xp = namespace(v)
         return float(xp.sum(xp.abs(v)))
 
@@ -72,9 +71,6 @@ class LInf(Atom):
         # A sum of n moduli is off by n roundings at most.
         total = self.gauge(v) * (1.0 + v.size * EPS)
         return Estimate(0.0 if total <= 1.0 else math.inf)
-
-    def distance(self, z: Array) -> Array:
-        return np.zeros(())
 
     def add_to_cone_program(self, program: ConeBuilder, image: RealImage, scale: float) -> None:
         """Add ``t`` with ``|z_i| <= t`` for all i."""

@@ -9,15 +9,13 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.core.arrays import Array, Companion, eps, namespace, to_numpy
-from lopro.functions.atoms.base import Atom
+from lopro.functions.atoms.base import LIBRARY_ERROR, Atom
 from lopro.functions.cone_program import ConeBuilder, RealImage, place_rows
 from lopro.linalg.dense import EPS
 from lopro.linalg.rounding import Estimate, total
 
 __all__ = ["Logistic"]
 
-#: Units in the last place by which exp and log1p may be off; libraries promise less than 4.
-_LIBRARY = 4.0 * EPS
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -54,7 +52,7 @@ class Logistic(Atom):
         self.steepness = most
 
     def _weighted(self, values: Array) -> Array:
-        """Return ``w`` times something."""
+        """Return ``values`` times the weights."""
         return (
             values / self.count if self._weights is None else values * self._weights.beside(values)
         )
@@ -78,7 +76,7 @@ class Logistic(Atom):
         return float(xp.sum(self._weighted(_entropy(a) + _entropy(1.0 - a))))
 
     def _shares(self, v: Array) -> Array:
-        """Return ``-y v / w``; for weights of 0, 0 or infinity."""
+        """Return ``-y v / w``; where w = 0, 0 for v = 0 and infinity otherwise."""
         xp, pulled = namespace(v), -self.labels.beside(v) * v
         if self._weights is None:
             return self.count * pulled
@@ -88,7 +86,7 @@ class Logistic(Atom):
 
     def into_domain(self, v: Array) -> Array:
         xp, y = namespace(v), self.labels.beside(v)
-        # A little inside: the weights are rounded.
+        # Slightly inside the domain, because the weights are rounded.
         most = self._weighted(xp.ones_like(v)) * (1.0 - 4.0 * eps(v))
         return -y * xp.minimum(xp.clip(-y * v, 0.0, None), most)
 
@@ -97,9 +95,9 @@ class Logistic(Atom):
         if not bool(np.all((a >= 0.0) & (a <= 1.0))):
             return Estimate(math.inf, 0.0)
         above, below = _entropy(a), _entropy(1.0 - a)
-        # A share is off by two roundings; the slope of the entropy there is log a - log(1 - a).
+        # A share has an error of two roundings; the slope of the entropy there is log a - log(1 - a).
         slope = np.abs(np.log(np.maximum(a, _TINY))) + np.abs(np.log(np.maximum(1.0 - a, EPS)))
-        off = 2.0 * _LIBRARY * (np.abs(above) + np.abs(below)) + 4.0 * EPS * a * (1.0 + slope)
+        off = 2.0 * LIBRARY_ERROR * (np.abs(above) + np.abs(below)) + 4.0 * EPS * a * (1.0 + slope)
         return total(self._weighted(above + below), self._weighted(off))
 
     def add_to_cone_program(self, program: ConeBuilder, image: RealImage, scale: float) -> None:
@@ -129,7 +127,7 @@ class Logistic(Atom):
 
 
 def _losses(s: Array) -> Array:
-    """Return ``log(1 + exp(-s))``; only negative numbers are exponentiated."""
+    """Return ``log(1 + exp(-s))``; exp is applied to negative numbers only, so that it cannot overflow."""
     xp = namespace(s)
     size = xp.abs(s)
     return xp.log1p(xp.exp(-size)) + 0.5 * (size - s)

@@ -40,7 +40,7 @@ class Nuclear(Atom):
 
     @property
     def _work(self) -> float:
-        """About the operations of singular values."""
+        """Approximate number of operations of a singular value decomposition."""
         return EIGH * float(math.prod(self.shape)) * min(self.shape)
 
     def value(self, z: Array) -> float:
@@ -56,7 +56,7 @@ class Nuclear(Atom):
         U, s, Vh = singular_values(xp.reshape(z, self.shape))
 
         def slope() -> Array:
-            # Singular values within rounding have no well-defined vectors.
+            # The vectors of singular values within rounding of 0 are not determined.
             kept = s > max(self.shape) * eps(z) * float(s[0])
             return xp.reshape((U * _beside(xp.astype(kept, s.dtype), U)) @ Vh, tuple(z.shape))
 
@@ -68,8 +68,8 @@ class Nuclear(Atom):
         current_deadline().need(self._work)
         xp = namespace(w)
         U, s, Vh = singular_values(xp.reshape(w, self.shape))
-        left = xp.where(s > step, s - step, 0.0 * s)
-        return xp.reshape((U * _beside(left, U)) @ Vh, tuple(w.shape))
+        shrunk = xp.where(s > step, s - step, 0.0 * s)
+        return xp.reshape((U * _beside(shrunk, U)) @ Vh, tuple(w.shape))
 
     def conjugate(self, v: Array) -> float:
         return 0.0 if self.gauge(v) <= 1.0 else math.inf
@@ -77,7 +77,7 @@ class Nuclear(Atom):
     def into_domain(self, v: Array) -> Array:
         xp = namespace(v)
         U, s, Vh = singular_values(xp.reshape(v, self.shape))
-        # Twice as far in as the rounding that `gauge` charges.
+        # Moved inside by twice the rounding that `gauge` charges.
         most = 1.0 - 16.0 * max(self.shape) * eps(v)
         if float(s[0]) <= most:
             return 1.0 * v
@@ -92,9 +92,6 @@ class Nuclear(Atom):
 
     def enclose_conjugate(self, v: Array) -> Estimate:
         return Estimate(0.0 if self.gauge(v) <= 1.0 else math.inf)
-
-    def distance(self, z: Array) -> Array:
-        return np.zeros(())
 
     def add_to_cone_program(self, program: ConeBuilder, image: RealImage, scale: float) -> None:
         """Add ``(tr V + tr W) / 2`` with ``[[V, Z], [Z', W]]`` positive semidefinite."""

@@ -1,4 +1,4 @@
-"""Functions of a user, with the operations that they define."""
+"""Objectives and constraints of unknown structure, with the operations that their classes define."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Opaque(Atom):
             self.steepness = 0.0
 
     def _missing(self, what: str) -> MissingCapabilityError:
-        return MissingCapabilityError(f"{type(self.function).__name__} has no {what} at hand")
+        return MissingCapabilityError(f"{type(self.function).__name__} has no {what}")
 
     def value(self, z: Array) -> float:
         value = float(self.function.value(z))

@@ -9,15 +9,13 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.core.arrays import Array, Companion, eps, namespace, to_numpy
-from lopro.functions.atoms.base import Atom
+from lopro.functions.atoms.base import LIBRARY_ERROR, Atom
 from lopro.functions.cone_program import ConeBuilder, RealImage, place_rows
 from lopro.linalg.dense import EPS
 from lopro.linalg.rounding import Estimate, total
 
 __all__ = ["Poisson"]
 
-#: Units in the last place by which log may be off; libraries promise less than 4.
-_LIBRARY = 4.0 * EPS
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -63,7 +61,7 @@ class Poisson(Atom):
         return float(xp.mean(u * xp.log(xp.where(u > 0.0, u, xp.ones_like(u))) - u))
 
     def into_domain(self, v: Array) -> Array:
-        # A little inside: the quotient is rounded, and so is v where it comes from a division.
+        # Slightly inside the domain, because the quotient is rounded, and v too where it is one.
         least = -(self.counts.beside(v) / self.count) * (1.0 - 4.0 * eps(v))
         return namespace(v).where(v < least, least, v)
 
@@ -74,12 +72,12 @@ class Poisson(Atom):
         if bool(np.any(v < -k / self.count)):
             return Estimate(math.inf)
         u = np.maximum(u, 0.0)
-        # u is off by the roundings of v, of the product and of the sum; u log u moves by at most
-        # error (3 + |log u|), and no more at 0 than where u is as large as its error.
+        # u has the rounding errors of v, of the product and of the sum. They change u log u by at most
+        # error (3 + |log u|), and at u = 0 by no more than where u is as large as its error.
         error = EPS * (1.5 * np.abs(product) + np.abs(u))
         logs = np.log(np.maximum(np.maximum(u, error), _TINY))
         terms = u * logs
-        off = _LIBRARY * np.abs(terms) + EPS * u + error * (4.0 + np.abs(logs))
+        off = LIBRARY_ERROR * np.abs(terms) + EPS * u + error * (4.0 + np.abs(logs))
         return total(terms - u, off + EPS * np.abs(terms - u)) / float(self.count)
 
     def add_to_cone_program(self, program: ConeBuilder, image: RealImage, scale: float) -> None:
@@ -98,6 +96,6 @@ class Poisson(Atom):
 
 
 def _rates(z: Array) -> Array:
-    """Return ``exp(z)``: infinite beyond the range of numbers, where line searches shorten the step."""
+    """Return ``exp(z)``; infinite where it overflows, upon which line searches shorten the step."""
     with np.errstate(over="ignore"):
         return namespace(z).exp(z)

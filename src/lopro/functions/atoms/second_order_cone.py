@@ -7,18 +7,18 @@ import math
 import numpy as np
 
 from lopro.core.arrays import Array, eps, namespace, norm
-from lopro.functions.atoms.base import Atom, Step
+from lopro.functions.atoms.base import SetAtom, Step
 from lopro.functions.complements import DiagonalPlusRows
 from lopro.linalg.rounding import Estimate, length
 
 __all__ = ["SecondOrderCone"]
 
 
-class SecondOrderCone(Atom):
-    """The set ``|(z_1, ..., z_k)| <= z_0``; two entries or more.
+class SecondOrderCone(SetAtom):
+    """The set ``|(z_1, ..., z_k)| <= z_0`` of vectors with at least two entries.
 
-    Outside of the cone and of its polar, the projection moves along one direction, and ``I - J`` is a
-    multiple of the identity on what is normal to that direction and to the first entry.
+    Outside of the cone and of its polar, ``I - J`` is a multiple of the identity on the vectors that are
+    orthogonal to ``z`` and to the first axis, plus a projection of rank one on the direction of the step.
 
     Examples
     --------
@@ -27,10 +27,6 @@ class SecondOrderCone(Atom):
     >>> SecondOrderCone().prox(np.array([0.0, 3.0, 4.0]), 1.0)
     array([2.5, 1.5, 2. ])
     """
-
-    is_set = True
-    proximable = True
-    steepness = 0.0
 
     def value(self, z: Array) -> float:
         return 0.0 if norm(z[1:]) <= float(z[0]) else math.inf
@@ -62,12 +58,9 @@ class SecondOrderCone(Atom):
         return 0.0 if norm(v[1:]) <= -float(v[0]) else math.inf
 
     def into_domain(self, v: Array) -> Array:
-        # The polar cone; a little farther in than the rounding of a norm.
+        # The polar cone, with a margin of more than the rounding of a norm.
         least = norm(v[1:]) * (1.0 + (v.shape[0] + 8) * eps(v))
         return namespace(v).concat([0.0 * v[:1] + min(float(v[0]), -least), v[1:]])
-
-    def distance(self, z: Array) -> Array:
-        return np.asarray(norm(z - self.prox(z, 1.0)))
 
     def enclose_conjugate(self, v: Array) -> Estimate:
         return Estimate(0.0 if length(v[1:]) <= -float(v[0]) else math.inf)
