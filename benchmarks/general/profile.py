@@ -1,6 +1,6 @@
-"""One table and one performance profile of everything that the benchmarks of this folder have written.
+"""A table and performance profiles of the results that the benchmarks of this folder have written.
 
-A profile shows, for each solver, the share of problems that it solved within a factor of the fastest one.
+A profile shows, for each solver, the share of problems solved within a factor of the least time.
 """
 
 from __future__ import annotations
@@ -14,18 +14,22 @@ from typing import Any
 
 __all__ = ["Entry", "draw", "entries_of", "profile", "table"]
 
-#: What counts as solved: the relative gap of each collection, and statuses that say so themselves. Peers do
-#: not end with a projection, so their points may be outside by as much as the gap is.
+#: The relative gap up to which a problem of a collection counts as solved; 1e-6 for the others. The
+#: violation may be as large: other solvers do not end with a projection.
 GAPS = {"general_sdplib": 1e-4}
+#: Statuses of runs whose benchmark has judged them itself.
 SOLVED = ("CONVERGED", "INFEASIBLE", "UNBOUNDED")
-#: Kernels by themselves are no peers.
-_ACROSS = 4  # panels in a row of the picture
+#: Kernels of lopro that are measured by themselves; they are in the table and not in the figure.
 OURS, KERNELS = "lopro", ("newton", "kernel")
+#: One colour for each solver, in every panel.
+COLOURS = ("piqp", "clarabel", "scs", "highs", "osqp", "proxqp")
+_ACROSS = 4  # panels in a row of the figure
+_WORST = 1e3  # the largest ratio shown
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One run: which collection and problem, whose, how long, and whether it solved it."""
+    """One run: the collection, the problem, the solver, its seconds, and whether it solved the problem."""
 
     collection: str
     problem: str
@@ -35,10 +39,12 @@ class Entry:
 
 
 def entries_of(folder: Path) -> list[Entry]:
-    """Read every ``general_*.json``."""
+    """Read every ``general_*.json``, without the runs of solvers that were not installed."""
     found: list[Entry] = []
     for path in sorted(folder.glob("general_*.json")):
         for row in json.loads(path.read_text(encoding="utf-8"))["runs"]:
+            if str(row.get("note")).startswith(ModuleNotFoundError.__name__):
+                continue
             name = row.get("problem") or row.get("file") or f"{row.get('kind')} {row.get('n')}"
             done = is_solved(row, GAPS.get(path.stem, 1e-6))
             found.append(Entry(path.stem, name, row["peer"], float(row["seconds"]), done))
@@ -46,7 +52,7 @@ def entries_of(folder: Path) -> list[Entry]:
 
 
 def is_solved(row: Mapping[str, Any], tol: float) -> bool:
-    """Whether a run has a feasible point with this gap; where the judge says so itself, what it says."""
+    """Return whether a run has a feasible point with this gap; a run with a status is judged by that."""
     if "status" in row:
         return str(row["status"]).startswith(SOLVED)
     judged = row.get("judged") or row
@@ -55,7 +61,7 @@ def is_solved(row: Mapping[str, Any], tol: float) -> bool:
 
 
 def profile(entries: Iterable[Entry]) -> dict[str, list[float]]:
-    """Return for each peer its times over the best one, sorted; infinite where it has not solved a problem.
+    """Return for each solver its times over the least, sorted; infinite for problems that it has not solved.
 
     Problems that no solver has solved are left out.
 
@@ -83,7 +89,7 @@ def profile(entries: Iterable[Entry]) -> dict[str, list[float]]:
 
 
 def table(entries: Sequence[Entry]) -> str:
-    """Return one line for each peer of each collection: solved, fastest, within a factor of 2 and 10."""
+    """Return a line for each solver of each collection: solved, fastest, within factors of 2 and 10."""
     lines = [f"{'collection':22s}{'peer':12s}{'solved':>8s}{'best':>6s}{'<= 2':>6s}{'<= 10':>6s}"]
     for collection in dict.fromkeys(entry.collection for entry in entries):
         mine = [entry for entry in entries if entry.collection == collection]
@@ -113,20 +119,24 @@ def draw(entries: Sequence[Entry]) -> Any:
         for peer, ratios in profile(mine).items():
             known = [r for r in ratios if math.isfinite(r)]
             shares = [(k + 1) / len(ratios) for k in range(len(known))]
-            last = 1e3
             axis.step(
-                [1.0, *known, last],
+                [1.0, *known, _WORST],
                 [0.0, *shares, shares[-1] if shares else 0.0],
                 where="post",
                 label=peer,
                 linewidth=2.2 if peer == OURS else 1.2,
+                color="C0"
+                if peer == OURS
+                else f"C{1 + COLOURS.index(peer)}"
+                if peer in COLOURS
+                else None,
             )
         axis.set_xscale("log")
-        axis.set_xlim(1.0, 1e3)
+        axis.set_xlim(1.0, _WORST)
         axis.set_ylim(0.0, 1.02)
         axis.set_title(collection.removeprefix("general_"))
         axis.set_xlabel("time over the fastest")
-        axis.legend(loc="lower right", fontsize=8)
+        axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=3, fontsize=8)
     for axis in axes[:, 0]:
         axis.set_ylabel("share of problems solved")
     return figure
