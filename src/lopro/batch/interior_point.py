@@ -14,7 +14,7 @@ import numpy as np
 from lopro.batch.scaled import ScaledPrograms
 from lopro.core.arrays import Array, asarray_like, namespace
 from lopro.core.device_cholesky import inverses_of_definite
-from lopro.linalg.batched import raised, times
+from lopro.linalg.batched import add_to_diagonals, times
 
 __all__ = ["Iterates", "Settings", "advance", "complementarity", "start"]
 
@@ -109,7 +109,7 @@ def _inverse(K: Array, n: int) -> tuple[Array, Array]:
     try:
         inverse = xp.linalg.inv(K)
     except (np.linalg.LinAlgError, RuntimeError):  # a pivot is 0; PyTorch's is a RuntimeError
-        inverse = xp.linalg.inv(raised(K, 1e-6))
+        inverse = xp.linalg.inv(add_to_diagonals(K, 1e-6))
     return inverse, unit
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from lopro.certificates.batched import Programs
 from lopro.core.arrays import Array, asarray_like, namespace, to_numpy
-from lopro.linalg.batched import largest, or_one, raised, times
+from lopro.linalg.batched import add_to_diagonals, largest, positive_or_one, times
 
 __all__ = ["ScaledPrograms", "chosen"]
 
@@ -57,7 +57,7 @@ class ScaledPrograms:
         P, q, constant = programs.multiplied_out()
         columns, of_E, of_G = _equilibrated(P, E, G)
         P, q = columns[:, :, None] * P * columns[:, None, :], columns * q
-        cost = 1.0 / or_one(xp.maximum(largest(abs(P), (1, 2)), largest(abs(q))))
+        cost = 1.0 / positive_or_one(xp.maximum(largest(abs(P), (1, 2)), largest(abs(q))))
         low, high = low * of_G, high * of_G
         least, most = programs.least / columns, programs.most / columns
         boxed = bool(xp.any(xp.isfinite(least) | xp.isfinite(most)))
@@ -105,7 +105,7 @@ class ScaledPrograms:
         weights = xp.where(weights < _LARGEST, weights, xp.zeros_like(weights))
         K = xp.matrix_transpose(self.G) @ (weights[:, :m, None] * self.G)
         K += self.P
-        return raised(K, weights[:, m:] + shift if self.boxed else shift)
+        return add_to_diagonals(K, weights[:, m:] + shift if self.boxed else shift)
 
     def user_multipliers(self, y: Array, z: Array) -> dict[str, Array]:
         """Return multipliers of all rows, in the user's order, and of the box, in the user's units."""
@@ -149,7 +149,7 @@ def _equilibrated(P: Array, E: Array, G: Array) -> tuple[Array, Array, Array]:
         scaled_E, scaled_G = of_E[:, :, None] * E, of_G[:, :, None] * G
         across = xp.maximum(largest(scaled_E, 1), largest(scaled_G, 1))
         across = columns * xp.maximum(across, largest(columns[:, :, None] * P, 1))
-        of_E = of_E / xp.sqrt(or_one(largest(scaled_E * columns[:, None, :])))
-        of_G = of_G / xp.sqrt(or_one(largest(scaled_G * columns[:, None, :])))
-        columns = columns / xp.sqrt(or_one(across))
+        of_E = of_E / xp.sqrt(positive_or_one(largest(scaled_E * columns[:, None, :])))
+        of_G = of_G / xp.sqrt(positive_or_one(largest(scaled_G * columns[:, None, :])))
+        columns = columns / xp.sqrt(positive_or_one(across))
     return columns, of_E, of_G

@@ -14,7 +14,7 @@ import numpy as np
 from lopro.certificates.tolerances import FARTHER, negligible_share
 from lopro.core.arrays import Array, asarray_like, namespace
 from lopro.core.device_cholesky import inverses_of_definite
-from lopro.linalg.batched import Enclosures, largest, lengths, or_one, times
+from lopro.linalg.batched import Enclosures, largest, lengths, positive_or_one, times
 from lopro.linalg.dense import EPS
 from lopro.linalg.rounding import gamma
 
@@ -93,13 +93,13 @@ class Programs:
         rows, zero = lengths(self.A), xp.zeros_like(slope)
         far = zero
         for units, sides in (
-            (or_one(rows), (self.lower, self.upper)),
+            (positive_or_one(rows), (self.lower, self.upper)),
             (1.0, (self.least, self.most)),
         ):
             for side in sides:
                 bounded = xp.where(xp.isfinite(side), abs(side), xp.zeros_like(side))
                 far = xp.maximum(far, largest(bounded / units))
-        step = slope * slope * slope / or_one(curvature)
+        step = slope * slope * slope / positive_or_one(curvature)
         unit = xp.where(far > 0.0, far, xp.where(curvature > 0.0, step, zero))
         diagonal, units = xp.linalg.diagonal(P), self._column_units()
         mean = 0.5 * xp.sum(diagonal * units * units, axis=-1)
@@ -121,7 +121,7 @@ class Programs:
         found = xp.minimum(sizes(self.least), sizes(self.most))
         entries = abs(self.A)
         for side in (self.lower, self.upper) if entries.shape[1] else ():
-            ratios = sizes(side)[:, :, None] / or_one(entries)
+            ratios = sizes(side)[:, :, None] / positive_or_one(entries)
             ratios = xp.where(entries > 0.0, ratios, xp.full_like(ratios, float("inf")))
             found = xp.minimum(found, xp.min(ratios, axis=1))
         return xp.where(xp.isfinite(found), found, xp.zeros_like(found))
@@ -228,7 +228,9 @@ class Proofs:
         size = xp.maximum(magnitude, self.scale)
         if p.gap_scale is not None:
             size = xp.where(p.gap_scale >= 0.0, xp.maximum(p.gap_scale, abs(fun)), size)
-        relative = xp.where(size > 0.0, gap / or_one(size), xp.where(gap == 0.0, gap, infinite))
+        relative = xp.where(
+            size > 0.0, gap / positive_or_one(size), xp.where(gap == 0.0, gap, infinite)
+        )
         return {
             "fun": fun, "lower_bound": bound, "gap": gap, "relative_gap": relative,
             "violation": violation, "absolute_violation": absolute, "charge": charge,
@@ -278,7 +280,7 @@ class Proofs:
         rise = xp.maximum(xp.where(below, zero, falls_down), xp.where(above, zero, falls_up))
         own = rise * self.columns
         square, line = (
-            xp.sum(own * own, axis=-1) / (2.0 * or_one(mu)),
+            xp.sum(own * own, axis=-1) / (2.0 * positive_or_one(mu)),
             xp.sum(rise * reach, axis=-1),
         )
         paid = (box + xp.where(mu > 0.0, square, line)) * (1.0 + 2.0 * gamma(n + 8))
@@ -306,7 +308,7 @@ class Proofs:
                 size = sizes + xp.where(xp.isfinite(side), abs(side), none)
                 # Infinite where a violated row compares nothing.
                 beside_nothing = xp.where(excess > 0.0, none + float("inf"), none)
-                ratio = xp.where(size > 0.0, excess / or_one(size), beside_nothing)
+                ratio = xp.where(size > 0.0, excess / positive_or_one(size), beside_nothing)
                 relative = xp.maximum(relative, largest(ratio))
                 absolute = xp.maximum(absolute, largest(excess))
                 charge = charge + xp.sum(excess * xp.maximum(own, none), axis=-1)

@@ -1,8 +1,8 @@
 """Products and sums of many problems at once, with bounds of their rounding errors.
 
 Arrays have one leading axis for the problems; everything is in double precision, in the library and on the
-device of the data. Errors are bounds for any order of summation; they are computed with twice the constant
-that the analysis gives, which covers their own rounding.
+device of the data. Error bounds hold for any order of summation; they are computed with twice the constant
+of the analysis, which covers the rounding of the bounds themselves.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from array_api_compat import device, is_torch_array
 from lopro.core.arrays import Array, namespace
 from lopro.linalg.rounding import gamma
 
-__all__ = ["Enclosures", "largest", "lengths", "or_one", "raised", "times"]
+__all__ = ["Enclosures", "add_to_diagonals", "largest", "lengths", "positive_or_one", "times"]
 
 
 def times(M: Array, x: Array) -> Array:
-    """Return the product of matrix and vector of each problem."""
+    """Return the matrix-vector product of each problem."""
     return (M @ x[..., None])[..., 0]
 
 
-def raised(fresh: Array, values: Array | float) -> Array:
-    """Return matrices, which may be overwritten, with values added to their diagonals.
+def add_to_diagonals(fresh: Array, values: Array | float) -> Array:
+    """Add values to the diagonals of matrices, which may be overwritten.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.linalg.batched import raised
-    >>> raised(np.ones((1, 2, 2)), np.array([[2.0, 3.0]]))
+    >>> from lopro.linalg.batched import add_to_diagonals
+    >>> add_to_diagonals(np.ones((1, 2, 2)), np.array([[2.0, 3.0]]))
     array([[[3., 1.],
             [1., 4.]]])
     """
@@ -45,7 +45,7 @@ def raised(fresh: Array, values: Array | float) -> Array:
 
 
 def largest(x: Array, axis: int | tuple[int, ...] = -1) -> Array:
-    """Return the largest of nonnegative numbers along some axes; 0 where there is nothing."""
+    """Return the maximum of nonnegative numbers along some axes; 0 for empty axes."""
     xp = namespace(x)
     return xp.sum(x, axis=axis) if 0 in x.shape else xp.max(x, axis=axis)
 
@@ -55,15 +55,15 @@ def lengths(x: Array, axis: int | tuple[int, ...] = -1) -> Array:
     return namespace(x).sqrt(namespace(x).sum(x * x, axis=axis))
 
 
-def or_one(x: Array) -> Array:
-    """Return the numbers, and 1 in place of those that are not positive and finite: for divisions."""
+def positive_or_one(x: Array) -> Array:
+    """Replace numbers that are not positive and finite by 1, for use as divisors."""
     xp = namespace(x)
     return xp.where((x > 0.0) & xp.isfinite(x), x, xp.ones_like(x))
 
 
 @dataclass(frozen=True, eq=False)
 class Enclosures:
-    """Numbers with bounds of their errors; both arrays have one shape.
+    """Numbers with bounds of their errors, two arrays of the same shape.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class Enclosures:
 
     @staticmethod
     def of(value: Array, moduli: Array, terms: int) -> Enclosures:
-        """Return sums of so many exact products, with the sums of the moduli of these."""
+        """Return sums of ``terms`` products of exact numbers, given the sums of their absolute values."""
         return Enclosures(value, 2.0 * gamma(terms + 2) * moduli)
 
     @staticmethod
@@ -113,11 +113,11 @@ class Enclosures:
         return self + Enclosures(-other.value, other.error)
 
     def times(self, factor: Array) -> Enclosures:
-        """Return the product with exact numbers."""
+        """Return the products with exact numbers."""
         value = factor * self.value
         error = abs(factor) * self.error * (1.0 + gamma(4)) + gamma(2) * abs(value)
         return Enclosures(value, error)
 
     def lower(self) -> Array:
-        """Return numbers that are not above the exact ones."""
+        """Return lower bounds of the exact numbers."""
         return self.value - self.error - gamma(4) * (abs(self.value) + self.error)

@@ -1,4 +1,4 @@
-"""Conjugate gradients from products alone, for arrays of any library and shape."""
+"""Conjugate gradients for arrays of any library and shape, with the matrix given by its products."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def conjugate_gradients(
     accuracy : float
         The residual to reach, relative to ``rhs``.
     preconditioner : array or float
-        The inverse of a diagonal near that of ``H``.
+        Inverse of an approximation of the diagonal of ``H``.
     max_products : int
-        Where to stop in any case.
+        Maximum number of products.
     stopped : callable, optional
-        Whether time is up; the iterate that was reached is returned then.
+        Returns whether time is up; if so, the current iterate is returned.
 
     Raises
     ------
@@ -64,14 +64,14 @@ def conjugate_gradients(
         curvature = inner(direction, image)
         if not curvature > 0.0:
             if k == 0:
-                raise SingularSystem("a direction without curvature")
+                raise SingularSystem("the first direction has no curvature")
             return x, k + 1
         step = rho / curvature
         x = x + step * direction
         residual = residual - step * image
         z = preconditioner * residual
         rho, last = inner(residual, z), rho
-        if not last > 0.0:  # squares have underflown
+        if not last > 0.0:  # squares have underflowed
             return x, k + 1
         direction = z + (rho / last) * direction
     return x, max_products

@@ -48,12 +48,12 @@ def cholesky(H: Array) -> Array:
     SingularSystem
         Where it is not positive definite.
     """
-    # A row-major symmetric matrix is its own transpose: LAPACK takes it without a copy.
+    # The transpose of a row-major symmetric matrix is column-major: LAPACK needs no copy of it.
     factor, info = scipy.linalg.lapack.dpotrf(H.T, lower=1, overwrite_a=1, clean=0)
     if info != 0:
         raise SingularSystem(f"minor {info} is not positive")
     pivots = factor.diagonal()
-    # Pivots are square roots; below this one only rounding is left of its digits.
+    # The squares of these are the pivots; one below n EPS times the largest consists of rounding.
     least, most = np.minimum.reduce(pivots), np.maximum.reduce(pivots)
     if least**2 <= len(pivots) * EPS * most**2:
         raise SingularSystem("a pivot is lost to rounding")

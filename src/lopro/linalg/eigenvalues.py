@@ -1,8 +1,8 @@
 """Proved bounds of the least eigenvalue of a symmetric matrix, and proofs that it is negative.
 
-A Cholesky factorisation that runs to its end in floating point proves more than it seems: the matrix is
-positive definite up to ``gamma_{n+2} trace`` (Rump, Verification of positive definiteness, BIT 46, 2006).
-Factorising a shifted matrix therefore proves a lower bound of the smallest eigenvalue.
+If a Cholesky factorisation succeeds in floating point, no eigenvalue is below ``-gamma_{n+2} trace`` (Rump,
+Verification of positive definiteness, BIT 46, 2006). Factorising a shifted matrix therefore proves a lower
+bound of the least eigenvalue.
 """
 
 from __future__ import annotations
@@ -26,25 +26,30 @@ __all__ = [
     "DENSE",
     "is_above",
     "least_eigenvalue",
-    "least_eigenvalue_known",
-    "missing",
     "negative_curvature",
     "rounding_of_gram",
+    "semidefinite_shift",
 ]
 
 #: A matrix is indefinite beyond this many times the rounding of its entries.
 _INDEFINITE = 8.0
-#: Up to this size eigenvectors are computed from dense matrices, beyond by Lanczos, and matrices on a device
-#: are fetched for a proof. Seconds of one eigenvector, measured on one core: for n = 500: 0.006, n = 1000:
-#: 0.04, n = 2000: 0.3.
+#: Up to this size eigenvectors are computed from dense matrices, above it by Lanczos' method, and matrices on
+#: a device are copied to the host for a proof. Seconds of one eigenvector, measured on one core: for n = 500:
+#: 0.006, n = 1000: 0.04, n = 2000: 0.3.
 DENSE = 1000
 
 
 def least_eigenvalue(P: Matrix) -> float:
-    """Return a proved lower bound of the least eigenvalue of a symmetric matrix, or 0."""
+    """Return a proved lower bound of the least eigenvalue of a symmetric matrix, or 0 if none is found.
+
+    The proof is made on the host; for matrices on a device that are larger than `DENSE` the bound is 0.
+    """
     if scipy.sparse.issparse(P):
         return _sparse(P)
-    P = np.asarray(P)
+    if not isinstance(P, np.ndarray):
+        if P.shape[0] > DENSE:
+            return 0.0
+        P = np.array(to_numpy(P))
     try:
         estimate = _inverse_iteration(P, cholesky(P.copy()))
     except SingularSystem:
@@ -60,15 +65,8 @@ def least_eigenvalue(P: Matrix) -> float:
     return max(0.0, shift - EPS * float(np.abs(P.diagonal()).max()))
 
 
-def least_eigenvalue_known(P: Matrix) -> float:
-    """Return a bound of the least eigenvalue; the proof is made on the host, for small matrices only."""
-    if isinstance(P, np.ndarray) or scipy.sparse.issparse(P):
-        return least_eigenvalue(P)
-    return least_eigenvalue(np.array(to_numpy(P))) if P.shape[0] <= DENSE else 0.0
-
-
 def rounding_of_gram(rows: int, columns: int, trace: float) -> float:
-    """Return what rounding takes from the least eigenvalue of ``s B'B``, of which this trace was computed.
+    """Return a bound of the error of the least eigenvalue of a computed ``s B'B`` with this trace.
 
     The entries are sums over all rows, and ``|B|'|B|`` has a norm of at most ``|B|_F^2``, the trace.
     """
@@ -76,9 +74,9 @@ def rounding_of_gram(rows: int, columns: int, trace: float) -> float:
 
 
 def negative_curvature(P: Matrix, coarser: float = 1.0) -> Array | None:
-    """Return a unit vector d with ``d'Pd < 0``, proved, where more than rounding makes P indefinite.
+    """Return a unit vector d with a proved ``d'Pd < 0`` if P is indefinite by more than rounding, else None.
 
-    ``coarser`` says how many times coarser than double precision the entries were rounded.
+    ``coarser`` is the rounding unit of the entries divided by that of double precision.
 
     Examples
     --------
@@ -115,7 +113,7 @@ def negative_curvature(P: Matrix, coarser: float = 1.0) -> Array | None:
 
 
 def _lowest(P: Matrix) -> Array:
-    """Return about the eigenvector of the least eigenvalue."""
+    """Return an approximate eigenvector of the least eigenvalue."""
     if P.shape[0] <= DENSE:
         dense = P.toarray() if scipy.sparse.issparse(P) else P
         vectors = scipy.linalg.eigh(dense, subset_by_index=(0, 0))[1]
@@ -127,7 +125,7 @@ def _lowest(P: Matrix) -> Array:
 
 @functools.lru_cache(maxsize=8)
 def _first_vector(size: int) -> Array:
-    """Return a random vector, the same for every matrix of a size."""
+    """Return a random vector, the same for all matrices of one size."""
     return np.random.default_rng(0).standard_normal(size)
 
 
@@ -144,7 +142,7 @@ def _inverse_iteration(P: Array, factor: Array) -> float:
 
 
 def _sparse(P: Matrix) -> float:
-    """Return the bound of Gershgorin's discs, or of a factorisation whose residual is measured."""
+    """Return the bound from Gershgorin's discs, else from a factorisation whose residual is bounded."""
     P = scipy.sparse.csc_array(P)
     on_diagonal = P.diagonal()
     off = np.asarray(abs(P).sum(axis=1)).ravel() - np.abs(on_diagonal)
@@ -169,7 +167,7 @@ def _sparse(P: Matrix) -> float:
 
 
 def _factorised(P: Matrix) -> scipy.sparse.linalg.SuperLU | None:
-    """Return the factors without pivoting: those of ``L D L'`` for a symmetric matrix."""
+    """Return the factors without pivoting, ``L D L'`` of a symmetric matrix; None if it is singular."""
     try:
         return scipy.sparse.linalg.splu(
             P, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
@@ -179,7 +177,7 @@ def _factorised(P: Matrix) -> scipy.sparse.linalg.SuperLU | None:
 
 
 def _residual(P: Matrix) -> float:
-    """Return a bound of ``|P - L D L'|`` for a positive ``D``, infinite where there is none."""
+    """Return a bound of ``|P - L D L'|``; infinite if there are no such factors with a positive ``D``."""
     factors = _factorised(P)
     if factors is None or not np.array_equal(factors.perm_r, factors.perm_c):
         return math.inf
@@ -201,12 +199,12 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 
 def is_above(X: AnyArray, least: float) -> bool:
-    """Whether no eigenvalue of ``X`` is below ``least``, proved; ``X`` is in double precision.
+    """Return whether it is proved that no eigenvalue of ``X``, in double precision, is below ``least``.
 
-    A Cholesky factorisation that ends in floating point proves positive definiteness up to
-    ``gamma_{n+2} trace`` (Rump 2006), which is subtracted beforehand. Other libraries may solve with inverses
-    of blocks: there the residual of the factor ``L`` is measured on the device of ``X``. ``L L'`` is
-    semidefinite, and ``|S - L L'|`` is computed up to ``gamma_{n+1} |L|_F^2``.
+    A Cholesky factorisation that succeeds in floating point proves positive definiteness up to
+    ``gamma_{n+2} trace`` (Rump 2006), which is subtracted beforehand. The algorithms of other libraries may
+    differ, so for them the residual of the factor ``L`` is computed on the device of ``X``: ``L L'`` is
+    positive semidefinite, and the error of the computed ``|S - L L'|`` is at most ``gamma_{n+1} |L|_F^2``.
 
     Examples
     --------
@@ -220,7 +218,7 @@ def is_above(X: AnyArray, least: float) -> bool:
     if isinstance(X, np.ndarray):
         shifted = raise_diagonal(X.copy(), -(least + pad))
         return bool(scipy.linalg.lapack.dpotrf(shifted.T, lower=1, overwrite_a=1)[1] == 0)
-    # Twice the rounding: a half for that of the residual, a half for the residual.
+    # Twice the rounding: one half for the residual, the other for the rounding of its evaluation.
     shifted = raise_diagonal(copy(X), -(least + 2.0 * pad))
     L = factor_of_definite(shifted)
     if L is None:
@@ -234,17 +232,19 @@ def _trace_of_moduli(X: AnyArray) -> float:
     return float(namespace(X).sum(abs(diagonal_of(X))))
 
 
-def missing(X: AnyArray, error: float = 0.0) -> float:
-    """Return ``d >= 0`` such that ``X + d I`` is proved to be positive semidefinite; small, not least.
+def semidefinite_shift(X: AnyArray, error: float = 0.0) -> float:
+    """Return a small ``d >= 0``, not the least, such that ``X + d I`` is proved to be positive semidefinite.
 
-    ``X`` is a matrix, or the vector of the diagonal of one; it is known up to ``error`` in the spectral norm.
+    ``X`` is a matrix, or the diagonal of one as a vector; it is known up to ``error`` in the spectral norm.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from lopro.linalg.eigenvalues import missing
-    >>> missing(np.eye(3)), 1.0 <= missing(np.diag([-1.0, 1.0])) <= 1.0 + 1e-13
-    (0.0, True)
+    >>> from lopro.linalg.eigenvalues import semidefinite_shift
+    >>> semidefinite_shift(np.eye(3))
+    0.0
+    >>> 1.0 <= semidefinite_shift(np.diag([-1.0, 1.0])) <= 1.0 + 1e-13
+    True
     """
     if 0 in X.shape:
         return 0.0
@@ -254,7 +254,7 @@ def missing(X: AnyArray, error: float = 0.0) -> float:
     if is_above(X, error):
         return 0.0
     least = float(xp.linalg.eigvalsh(X)[0])
-    # Never zero, or it could not grow.
+    # Positive, so that doubling increases it.
     pad = 4.0 * gamma(X.shape[0] + 2) * _trace_of_moduli(X) + EPS * (norm_of(X) + error) + _TINY
     needed = max(0.0, error - least)
     while not is_above(X, error - needed - pad):

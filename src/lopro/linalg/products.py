@@ -15,16 +15,17 @@ from lopro.maps.host import entries_of, host_matrix, slabs
 
 __all__ = ["enclose_adjoint", "enclose_forward"]
 
-#: Assumed rounding error of products of an operator, in rounding units, relative to the norms of its rows.
+#: Assumed rounding error of products with an operator, relative to ``|row| |x|``, in rounding units.
 _ROUNDINGS = 8.0
-#: Rows on a device whose products are added up there; the sums of such chunks are added up on the host.
+#: Number of rows whose products are added on a device; the sums of such chunks are added on the host.
 _CHUNK = 2048
 
 
 def enclose_forward(D: LinearMap, x: Array) -> tuple[Array, Array]:
     """Return ``D x`` and a bound of the error of each entry, for a map of `lopro.maps.host.host_map`.
 
-    An operator is taken at its word: it is charged as if it were stable, a few roundings of ``|row| |x|``.
+    Products with an operator cannot be checked; their error is assumed to be a few roundings of
+    ``|row| |x|``.
     """
     if D.is_identity:
         return x, np.zeros(len(x))
@@ -32,7 +33,7 @@ def enclose_forward(D: LinearMap, x: Array) -> tuple[Array, Array]:
     if M is not None:
         return product(M, x)
     if entries_of(D) is not None:
-        # A sum of n products in any order is off by gamma_n times that of their sizes: at most |row| |x|.
+        # The error of a sum of n products in any order is at most gamma_n |row| |x|.
         return D.forward(x), _rounded_up(gamma(len(x)) * length(x) * D.row_norms, len(x))
     return D.forward(x), _ROUNDINGS * EPS * length(x) * D.row_norms
 
@@ -40,7 +41,7 @@ def enclose_forward(D: LinearMap, x: Array) -> tuple[Array, Array]:
 def enclose_adjoint(D: LinearMap, v: Array, error: Array | float = 0.0) -> tuple[Array, Array]:
     """Return ``D' v``, for ``v`` known up to ``error``, and a bound of the error of each entry.
 
-    An operator is taken at its word again, and its columns are taken to be about as long as each other.
+    For an operator the same assumption is made, and its columns are assumed to have about equal norms.
     """
     if D.is_identity:
         return v, np.zeros(len(v)) + error
@@ -57,7 +58,7 @@ def enclose_adjoint(D: LinearMap, v: Array, error: Array | float = 0.0) -> tuple
 
 
 def _adjoint_on_device(D: LinearMap, M: Any, v: Array, uncertain: float) -> tuple[Array, Array]:
-    """Return ``D' v`` as a sum over chunks of rows: the bound of one long sum would be large."""
+    """Return ``D' v`` as a sum over chunks of rows, as the error bound of one long sum would be large."""
     there, rows = asarray_like(v, M), D.shape[0]
     parts = [slab.T @ there[at] for at, slab in slabs(M, _CHUNK)]
     sums = np.stack([np.zeros(D.shape[1]), *(to_numpy(part) for part in parts)])
@@ -68,5 +69,5 @@ def _adjoint_on_device(D: LinearMap, M: Any, v: Array, uncertain: float) -> tupl
 
 
 def _rounded_up(error: Array, terms: int) -> Array:
-    """Return an error bound with what its own evaluation may have lost, norms of so many terms included."""
+    """Return an error bound raised by the rounding of its own evaluation, with norms of ``terms`` terms."""
     return error * (1.0 + (2 * terms + 64) * EPS)

@@ -1,8 +1,8 @@
 """Numbers with a bound of their rounding error: running error analysis.
 
-The standard model of floating-point arithmetic is assumed (a result is off by at most ``u = EPS / 2``
-relative, no overflow, and what underflows does not matter). Sums are pairwise, so the constant of a dot
-product grows with the logarithm of its length. Errors are themselves rounded, hence the factor `_SAFE`.
+The standard model of floating-point arithmetic is assumed: the relative error of a result is at most
+``u = EPS / 2``, nothing overflows, and underflow is negligible. Sums are pairwise, so the constant of a dot
+product grows with the logarithm of its length. Error bounds are rounded themselves, hence the factor `_SAFE`.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ __all__ = [
 ]
 
 _UNIT = 0.5 * EPS
-#: Entries of a dense matrix whose absolute values are formed at a time: 8 MB of doubles.
+#: Number of entries of a dense matrix whose absolute values are formed at a time: 8 MB of doubles.
 AT_A_TIME = 1 << 20
-#: Rows that one sum runs over, at least and at most; in between there are so many sums, which are added
-#: pairwise. The bound of a sum of n terms is n roundings, so short sums are worth their calls: measured by
-#: tests/unit/certificates/test_recorded_bounds.py, 64 rows at least lose 6e-11 and 3e-8 of two bounds of 39.
+#: Least and largest number of rows in one sum, and the number of sums in between; these are added pairwise.
+#: The error bound of a sum of n terms is n roundings, so short sums are worth their calls: in
+#: tests/unit/certificates/test_recorded_bounds.py, at least 64 rows lose 6e-11 and 3e-8 of two bounds of 39.
 _ROWS, _SUMS = (16, 128), 64
-#: Numbers up to which the exact sum (`math.fsum`) is as fast as a pairwise one, n = 256: 8 us.
+#: Number of terms up to which the exact sum (`math.fsum`) is as fast as a pairwise one, n = 256: 8 us.
 _FEW = 256
 #: Covers the rounding of an error bound that is itself computed by a few operations or a short sum.
 _SAFE = 1.0 + 64.0 * EPS
 
 
 def gamma(n: int) -> float:
-    """Return ``n u / (1 - n u)``: what n roundings in a row amount to, relatively.
+    """Return ``n u / (1 - n u)``, a bound of the relative error of n consecutive roundings.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def gamma(n: int) -> float:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A computed number and a bound of its distance from the exact one.
+    """A computed number with a bound of its error.
 
     Examples
     --------
@@ -88,13 +88,13 @@ class Estimate:
         return Estimate(value, _SAFE * (self.error / abs(divisor) + _UNIT * abs(value)))
 
     def lower(self) -> float:
-        """Return a number that is not above the exact one."""
+        """Return a lower bound of the exact number."""
         if self.error == 0.0:
             return self.value
         return math.nextafter(self.value - self.error, -math.inf)
 
     def upper(self) -> float:
-        """Return a number that is not below the exact one."""
+        """Return an upper bound of the exact number."""
         if self.error == 0.0:
             return self.value
         return math.nextafter(self.value + self.error, math.inf)
@@ -119,9 +119,9 @@ class Enclosure:
 
 
 def total(terms: AnyArray, errors: AnyArray | float = 0.0) -> Estimate:
-    """Return the sum of numbers that are known up to these errors (one bound each, or their sum).
+    """Return the sum of numbers that are known up to ``errors``: one bound each, or the sum of all bounds.
 
-    Arrays of any library in double precision are added where they are.
+    Arrays of any library, in double precision, are added on their device.
     """
     if isinstance(terms, np.ndarray) and terms.size <= _FEW:
         carried = (
@@ -140,14 +140,14 @@ def total(terms: AnyArray, errors: AnyArray | float = 0.0) -> Estimate:
         rest = sums[2 * half :]
         sums = xp.concat([sums[:half] + sums[half : 2 * half], rest])
         levels += 1
-    # `size` is a sum of nonnegative numbers: its own relative error is below n u, far below 1.
+    # `size` is a sum of nonnegative numbers, whose relative error is below n u.
     slack = 1.0 + count * EPS
     value = float(sums[0]) if count else 0.0
     return Estimate(value, _SAFE * (slack * gamma(levels) * size + slack * carried))
 
 
 def _exactly_rounded(terms: Array) -> float | None:
-    """Return the exact sum, rounded once; None where infinities contradict each other or sums overflow."""
+    """Return the exact sum, rounded once; None where it overflows or infinities of both signs occur."""
     try:
         return math.fsum(terms.ravel().tolist())
     except (OverflowError, ValueError):
@@ -175,7 +175,7 @@ def product(M: Matrix, x: Array, x_error: Array | float = 0.0) -> tuple[Array, A
 def adjoint_product(M: Matrix, v: Array, v_error: Array | float = 0.0) -> tuple[Array, Array]:
     """Return ``M' v`` and a bound of the error of each entry.
 
-    Dense rows are taken in chunks whose sums are added pairwise: the bound of one long sum would be large.
+    Dense rows are added in chunks and the sums of chunks pairwise: the bound of one long sum would be large.
     """
     if not isinstance(M, np.ndarray):
         return product(M.T.tocsr(), v, v_error)
@@ -201,7 +201,7 @@ def adjoint_product(M: Matrix, v: Array, v_error: Array | float = 0.0) -> tuple[
 
 
 def _partial_sums(M: Matrix, v: Array, height: int) -> Array:
-    """Return ``M' v`` as sums over so many rows each, one below the other."""
+    """Return the sums of ``M' v`` over chunks of ``height`` rows, as the rows of an array."""
     whole, n = len(v) // height, M.shape[1]
     many = whole * height
     if M.flags.c_contiguous:
@@ -215,8 +215,8 @@ def _partial_sums(M: Matrix, v: Array, height: int) -> Array:
 def extended_adjoint(M: Matrix, v: Array) -> tuple[Any, Array]:
     """Return ``M' v`` in extended precision and a bound of the error of each entry; for sparse matrices.
 
-    Where the platform has no wider numbers than double precision the bound is that of double precision.
-    Multipliers with few digits are summed without an error: terms that cancel leave nothing.
+    Where the platform has no wider format than double precision the bound is that of double precision.
+    Sums of terms with few digits are exact: terms that cancel leave 0 with the error 0.
 
     Examples
     --------
@@ -239,7 +239,7 @@ def extended_adjoint(M: Matrix, v: Array) -> tuple[Any, Array]:
     # n roundings of the sum and one of the product, in units of the wider format.
     wide = np.finfo(np.longdouble)
     error = (counts + 2.0) * (0.5 * float(wide.eps)) * sizes * _SAFE
-    # Multiples of one unit are added exactly as long as their sums have no more digits than the format.
+    # Multiples of one unit are added exactly if their sums have no more digits than the format.
     last = np.full(M.shape[1], np.inf)
     if len(used):
         products = _last_digits(csc.data) * _last_digits(v)[csc.indices]
@@ -248,7 +248,7 @@ def extended_adjoint(M: Matrix, v: Array) -> tuple[Any, Array]:
 
 
 def _last_digits(v: Array) -> Array:
-    """Return the values of the last binary digits that are not 0; infinity for 0."""
+    """Return the value of the last nonzero binary digit of each number; infinity for 0."""
     mantissas, exponents = np.frexp(v)
     digits = np.ldexp(mantissas, 53).astype(np.int64)
     return np.where(
@@ -262,7 +262,7 @@ def length(vector: Array, error: Array | float = 0.0) -> float:
     largest = float(np.maximum.reduce(size, initial=0.0))
     if largest == 0.0:
         return 0.0
-    # Scaled, so that squares neither overflow nor vanish; n + 3 roundings of a sum of squares.
+    # Scaled so that squares neither overflow nor underflow; the sum of squares has n + 3 roundings.
     scaled = size / largest
     return largest * math.sqrt(float(scaled @ scaled)) * (1.0 + (len(size) + 8) * EPS)
 

@@ -1,4 +1,4 @@
-"""Sparse factors that are begun only if there is time for them: SuperLU cannot be interrupted."""
+"""Sparse factorisations, started only if time suffices as SuperLU cannot be interrupted; Gram matrices."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from lopro.linalg.dense import Array
 
 __all__ = ["SPARSE", "affords_gram", "gram", "sparse_factors"]
 
-#: Entries of a matrix that are weighted at a time: 1 MB of doubles stays in the cache between scaling and
-#: product. Milliseconds for a Gram matrix of 10,000 rows, measured on one core: for n = 400: 63 with 2^13
+#: Number of entries of a matrix that are scaled at a time: 1 MB of doubles stays in the cache between scaling
+#: and product. Milliseconds for a Gram matrix of 10,000 rows, measured on one core: for n = 400: 63 with 2^13
 #: entries, 39 with 2^15, 33 with 2^17, 2^19 and 2^22.
 _CHUNK = 1 << 17
 
 #: Operations of a dense product that take as long as one multiplication of a sparse product or of SuperLU:
-#: measured on ``A A'`` of random A with 500 to 2000 rows and four entries a column, one thread, 1000 to 1270
-#: for the product and 195 to 8100 for SuperLU, fill-in included. This is below, as factors are refused by it.
+#: for ``A A'`` of random A with 500 to 2000 rows and four entries a column, one thread, 1000 to 1270 for the
+#: product and 195 to 8100 for SuperLU, fill-in included. A value below these refuses no affordable factors.
 SPARSE = 100.0
 
 
 def sparse_factors(M: Any, **options: Any) -> Any:
-    """Return SuperLU's factors of a matrix by columns; None where it is singular or there is no time.
+    """Return SuperLU's factors of a CSC matrix; None where it is singular or there is no time.
 
-    The entries of the columns squared are the work without any fill-in: a lower bound.
+    The sum of the squared numbers of entries of the columns is the work without fill-in, a lower bound.
 
     Examples
     --------
@@ -50,9 +50,9 @@ def sparse_factors(M: Any, **options: Any) -> Any:
 
 
 def gram(B: Any, h: Array) -> Array:
-    """Return ``B' diag(h) B`` as a dense matrix, of a dense or sparse ``B``.
+    """Return ``B' diag(h) B`` as a dense matrix, for a dense or sparse ``B``.
 
-    Rows of a sparse matrix with few entries are multiplied as they are, others in slabs as dense ones.
+    Sparse rows with few entries are multiplied as such, others in slabs that are made dense.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def gram(B: Any, h: Array) -> Array:
 
 
 def affords_gram(A: Any) -> bool:
-    """Whether there is time to form ``A A'`` and its factors, of which the products are a lower bound.
+    """Return whether there is time to form and factorise ``A A'``, by a lower bound of the operations.
 
     Examples
     --------
@@ -97,5 +97,5 @@ def affords_gram(A: Any) -> bool:
     True
     """
     counts = np.bincount(A.indices, minlength=A.shape[1]).astype(np.float64)
-    # The product, and the squares of the entries of its rows if no two products meet in one entry.
+    # The product, and the same number for the factors if no two products fall on one entry.
     return current_deadline().affords(SPARSE * 2.0 * float(counts @ counts))

@@ -1,9 +1,9 @@
-"""Proofs that a sparse symmetric matrix is positive semidefinite: banded or dense Cholesky factors.
+"""Proofs that a sparse symmetric matrix is positive semidefinite, by banded or dense Cholesky factors.
 
-A Cholesky factorisation that runs to its end in floating point proves positive definiteness up to
+A Cholesky factorisation that succeeds in floating point proves positive definiteness up to
 ``gamma_{k+2} trace``, where k is the largest number of entries in a row of the factor (Rump, Verification of
 positive definiteness, BIT 46, 2006). After a reordering that reduces the bandwidth, k is at most the
-bandwidth.
+bandwidth plus one.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class SparseCholesky:
 
     @staticmethod
     def of(S: Matrix) -> SparseCholesky:
-        """Return the order and the bandwidth of a pattern; a matrix that is not sparse has a full band."""
+        """Return an order that reduces the bandwidth of the pattern; dense matrices have a full band."""
         n = S.shape[0]
         if not scipy.sparse.issparse(S):
             return SparseCholesky(np.arange(n), n - 1)
@@ -71,12 +71,12 @@ class SparseCholesky:
 
     @property
     def work(self) -> float:
-        """About how many operations a factorisation takes."""
+        """Approximate number of operations of a factorisation."""
         n, k = float(len(self.order)), float(self.bandwidth)
         return n * (k + 1.0) ** 2 if self.banded else n**3 / 3.0
 
     def is_above(self, S: Matrix, least: float) -> bool:
-        """Whether no eigenvalue of ``S`` is below ``least``, proved."""
+        """Return whether it is proved that no eigenvalue of ``S`` is below ``least``."""
         if not self.banded:
             return is_above(S.toarray() if scipy.sparse.issparse(S) else np.asarray(S), least)
         n, k = S.shape[0], self.bandwidth
@@ -90,17 +90,17 @@ class SparseCholesky:
         band[0] -= least + 1.01 * gamma(k + 3) * trace
         return bool(scipy.linalg.lapack.dpbtrf(band, lower=1, overwrite_ab=1)[1] == 0)
 
-    def missing(self, S: Matrix, estimate: float, tries: int = 3) -> float:
-        """Return ``d >= 0`` such that ``S + d I`` is proved positive semidefinite; infinite after some tries.
+    def semidefinite_shift(self, S: Matrix, estimate: float, tries: int = 3) -> float:
+        """Return d such that ``S + d I`` is proved to be positive semidefinite; infinite if all tries fail.
 
         Parameters
         ----------
         S : matrix
-            With the pattern of this object.
+            A matrix with the pattern of this object.
         estimate : float
-            The first d; each failure multiplies it by 4.
+            The first d that is tried; each failure multiplies it by 4.
         tries : int
-            Factorisations at most.
+            Maximum number of factorisations.
         """
         shift = estimate
         for _ in range(tries):
@@ -111,6 +111,6 @@ class SparseCholesky:
 
 
 def row_sum_norm(S: Matrix) -> float:
-    """Return an upper bound of the spectral norm of a symmetric matrix: its largest row sum of moduli."""
+    """Return the largest absolute row sum of a symmetric matrix, an upper bound of its spectral norm."""
     sums: Array = np.asarray(abs(S).sum(axis=1)).ravel()
     return float(sums.max(initial=0.0)) * (1.0 + len(sums) * EPS)

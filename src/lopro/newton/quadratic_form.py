@@ -10,9 +10,7 @@ import scipy  # parts of it load when first used
 
 from lopro.certificates.programs import enclose_form
 from lopro.linalg.dense import Array, Matrix
-from lopro.linalg.eigenvalues import (
-    least_eigenvalue_known,
-)
+from lopro.linalg.eigenvalues import least_eigenvalue
 from lopro.linalg.products import enclose_forward
 from lopro.linalg.rounding import Enclosure, Estimate, dot
 from lopro.maps import LinearMap, NumPyMap, SparseMap
@@ -89,7 +87,7 @@ class QuadraticForm:
         return enclose_form(Px, error, self.q, self.constant, x)
 
     def strong_convexity(self) -> float:
-        return 0.0 if self.map is None else least_eigenvalue_known(self.P)
+        return 0.0 if self.map is None else least_eigenvalue(self.P)
 
 
 def _symmetric(P: Any) -> LinearMap:

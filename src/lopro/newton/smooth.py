@@ -19,7 +19,7 @@ from lopro.core.arrays import inner, norm
 from lopro.functions.atoms import HalfSquare
 from lopro.functions.term import Term
 from lopro.linalg.dense import EPS, Array, Matrix
-from lopro.linalg.eigenvalues import least_eigenvalue_known, rounding_of_gram
+from lopro.linalg.eigenvalues import least_eigenvalue, rounding_of_gram
 from lopro.linalg.products import enclose_adjoint, enclose_forward
 from lopro.linalg.rounding import Enclosure, dot, length
 from lopro.maps import LinearMap
@@ -231,7 +231,7 @@ class SquaredLoss(Loss):
         if P is None:
             P = self.term.scale * (B.T @ B)
         trace = self.term.scale * length(self.map.column_norms) ** 2
-        return max(0.0, least_eigenvalue_known(P) - rounding_of_gram(rows, columns, trace))
+        return max(0.0, least_eigenvalue(P) - rounding_of_gram(rows, columns, trace))
 
 
 class SmoothSum:

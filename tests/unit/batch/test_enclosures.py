@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lopro.linalg.batched import Enclosures, largest, or_one
+from lopro.linalg.batched import Enclosures, largest, positive_or_one
 from lopro.linalg.rounding import gamma
 
 M, X = np.array([[[1.0, -2.0]]]), np.array([[3.0, 4.0]])
@@ -63,6 +63,6 @@ def test_the_lower_end_subtracts_error_and_rounding() -> None:
 
 def test_divisors_and_empty_maxima() -> None:
     given = np.array([2.0, 0.0, -1.0, np.inf, np.nan])
-    assert or_one(given).tolist() == [2.0, 1.0, 1.0, 1.0, 1.0]
+    assert positive_or_one(given).tolist() == [2.0, 1.0, 1.0, 1.0, 1.0]
     assert largest(np.array([[1.0, 3.0]])).tolist() == [3.0]
     assert largest(np.zeros((2, 0))).tolist() == [0.0, 0.0]

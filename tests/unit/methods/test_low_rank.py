@@ -207,8 +207,8 @@ def test_the_proof_knows_the_least_eigenvalue_to_rounding(banded: bool) -> None:
     allowed = 3e-13 if banded else 3e-11  # 1.01 gamma_k trace for k = 4 and 302
     assert proofs.is_above(S, least - allowed) and not proofs.is_above(S, least + 1e-15)
     shifted = S - scipy.sparse.diags_array(np.full(n, 1.0))
-    assert proofs.missing(shifted, 0.3, 3) == pytest.approx(1.2)
-    assert math.isinf(proofs.missing(shifted, 0.01, 3))
+    assert proofs.semidefinite_shift(shifted, 0.3, 3) == pytest.approx(1.2)
+    assert math.isinf(proofs.semidefinite_shift(shifted, 0.01, 3))
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_sparse_costs_stay_sparse() -> None:
 
 def test_a_bound_pays_for_the_shift_and_for_the_rounding_of_the_cost() -> None:
     found = SimpleNamespace(
-        proofs=SimpleNamespace(missing=lambda slack, shift, tries: shift),
+        proofs=SimpleNamespace(semidefinite_shift=lambda slack, shift, tries: shift),
         _blur=lambda point: 0.125,
         _value=lambda point, y: float(y.sum()),
     )

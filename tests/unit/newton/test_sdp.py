@@ -14,7 +14,7 @@ import scipy.sparse
 
 from lopro.core.deadline import Deadline, OutOfTime, using_clock
 from lopro.linalg.dense import SingularSystem
-from lopro.linalg.eigenvalues import is_above, missing
+from lopro.linalg.eigenvalues import is_above, semidefinite_shift
 from lopro.newton.sdp import Judge, SemidefiniteBlock, SemidefiniteProgram, Status, read_sdpa, solve
 from lopro.newton.sdp.dual_point import Centre, DualPoint
 from lopro.newton.sdp.faces import reduced
@@ -380,10 +380,16 @@ def test_missing_eigenvalues(rng):
     Q, _ = np.linalg.qr(rng.standard_normal((20, 20)))
     M = (Q * np.linspace(-0.5, 1.0, 20)) @ Q.T
     M = 0.5 * (M + M.T)
-    assert missing(M) == pytest.approx(0.5, rel=1e-10) and missing(M) >= 0.5 - 1e-15
-    assert missing(M, 0.1) == pytest.approx(0.6, rel=1e-10)
-    assert missing(np.zeros((3, 3))) <= 1e-300 and not is_above(np.zeros((3, 3)), 0.0)
-    assert missing(np.array([1.0, -2.0])) == 2.0 and missing(np.zeros((0, 0))) == 0.0
+    assert (
+        semidefinite_shift(M) == pytest.approx(0.5, rel=1e-10)
+        and semidefinite_shift(M) >= 0.5 - 1e-15
+    )
+    assert semidefinite_shift(M, 0.1) == pytest.approx(0.6, rel=1e-10)
+    assert semidefinite_shift(np.zeros((3, 3))) <= 1e-300 and not is_above(np.zeros((3, 3)), 0.0)
+    assert (
+        semidefinite_shift(np.array([1.0, -2.0])) == 2.0
+        and semidefinite_shift(np.zeros((0, 0))) == 0.0
+    )
 
 
 def test_bad_input():

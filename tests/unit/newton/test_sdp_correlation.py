@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import lopro
-from lopro.linalg.eigenvalues import is_above, missing
+from lopro.linalg.eigenvalues import is_above, semidefinite_shift
 from lopro.newton.multipliers import never
 from lopro.newton.sdp import Judge
 from lopro.newton.sdp.correlation import NoCorrelationMatrix, _CorrelationSearch
@@ -172,8 +172,8 @@ def test_what_is_missing_on_a_device(rng, there):
     Q, _ = np.linalg.qr(rng.standard_normal((20, 20)))
     X = (Q * np.linspace(-0.5, 1.0, 20)) @ Q.T
     X = 0.5 * (X + X.T)
-    assert 0.5 <= missing(there(X)) <= 0.5 + 1e-12
-    assert missing(there(X + 0.6 * np.eye(20)), 0.05) == 0.0
+    assert 0.5 <= semidefinite_shift(there(X)) <= 0.5 + 1e-12
+    assert semidefinite_shift(there(X + 0.6 * np.eye(20)), 0.05) == 0.0
 
 
 @pytest.mark.parametrize("there", [on_second_device, as_tensor])

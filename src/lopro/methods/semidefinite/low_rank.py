@@ -188,7 +188,7 @@ class _LowRankSearch:
     def _bound(self, point: FactorPoint, shift: float, tries: int) -> tuple[Array, float] | None:
         """Return multipliers in scaled units and the bound that they prove; None where no shift is proved."""
         count("factorizations")
-        shift = self.proofs.missing(point.slack(), shift, tries)
+        shift = self.proofs.semidefinite_shift(point.slack(), shift, tries)
         if math.isinf(shift):
             return None
         y = point.y - (shift + self._blur(point))

@@ -13,7 +13,7 @@ from lopro.core.arrays import Array as AnyArray
 from lopro.core.arrays import asarray_like, from_numpy, namespace, norm, to_numpy, zeros
 from lopro.core.diagonals import diagonal_of, row_inners, with_diagonal
 from lopro.linalg.dense import EPS, Array
-from lopro.linalg.eigenvalues import is_above, missing
+from lopro.linalg.eigenvalues import is_above, semidefinite_shift
 from lopro.linalg.rounding import gamma, total
 from lopro.newton.multipliers import never
 from lopro.newton.sdp.correlation_target import CorrelationTarget
@@ -239,7 +239,7 @@ class _CorrelationSearch:
         X = self.target.rounded(X if Q is None else self.target.onto_null_space(X, Q))
         self.decompositions += 1
         inner = with_diagonal(X, 1.0 - self.target.least)
-        short = missing(inner, EPS)
+        short = semidefinite_shift(inner, EPS)
         own = to_numpy(row_inners(found.F, found.F))
         price = float(own @ self.target.w) * (1.0 + 1e-10)
         charge = short * price
@@ -247,7 +247,7 @@ class _CorrelationSearch:
             self.decompositions += 1
             n = len(own)
             error = EPS * (1.0 + norm(inner)) + 2.0 * short * gamma(n + 2) * n
-            rest = missing(inner + 2.0 * short * (Q @ Q.T), error)
+            rest = semidefinite_shift(inner + 2.0 * short * (Q @ Q.T), error)
             F = from_numpy(np.sqrt(self.target.w), X)[:, None] * found.F
             lost = gamma(n + 2) * math.sqrt(price * n)
             charge = min(charge, 2.0 * short * (norm(Q.T @ F) + lost) ** 2 * 1.01 + rest * price)

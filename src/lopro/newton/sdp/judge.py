@@ -18,7 +18,7 @@ import scipy  # parts of it load when first used
 from lopro.certificates import REMNANTS, Emptiness
 from lopro.certificates.violation import matrix_units, relative
 from lopro.linalg.dense import EPS, Array, Matrix, norm
-from lopro.linalg.eigenvalues import missing
+from lopro.linalg.eigenvalues import semidefinite_shift
 from lopro.linalg.rounding import Estimate, dot, gamma, product
 from lopro.newton.sdp.entries import row_squares
 from lopro.newton.sdp.program import SemidefiniteProgram
@@ -121,7 +121,7 @@ class Judge:
         """Return the bound that multipliers prove."""
         slope, trace = 0.0, 0.0
         for slack, error in self._slacks(y, cost=True):
-            slope = max(slope, missing(slack, error))
+            slope = max(slope, semidefinite_shift(slack, error))
             diagonal = slack if slack.ndim == 1 else slack.diagonal()
             trace += float(np.abs(diagonal).sum()) + len(slack) * error
         size = sum(p.size for p in self.program.blocks)
@@ -136,9 +136,9 @@ class Judge:
             value = value + dot(block.C.ravel(), x.ravel())
             image, error = product(block.A, x.ravel())
             rows, errors = rows + image, errors + error + EPS * np.abs(image)
-            own = missing(x)
+            own = semidefinite_shift(x)
             if own > 0.0:
-                violation = max(violation, missing(x / _own_units(x)))
+                violation = max(violation, semidefinite_shift(x / _own_units(x)))
             negative = max(negative, own)
             trace += float(x.sum() if block.diagonal else x.trace())
         short = (np.abs(rows - self.program.b) + errors) * _SAFE
@@ -157,7 +157,7 @@ class Judge:
         shortage = 0.0
         for image, error in self._slacks(-z, cost=False):
             identity = np.ones(len(image)) if image.ndim == 1 else np.eye(len(image))
-            shortage = max(shortage, missing(image - identity, error + 2.0 * EPS))
+            shortage = max(shortage, semidefinite_shift(image - identity, error + 2.0 * EPS))
         if shortage >= 0.5:
             return math.inf
         return max(0.0, dot(self.program.b, z).upper()) / (1.0 - shortage) * _SAFE
@@ -185,7 +185,7 @@ class Judge:
             return Emptiness(0.0, 0.0)
         mu, rounding = 0.0, True
         for image, error in self._slacks(-y, cost=False):
-            short = missing(-image, error)
+            short = semidefinite_shift(-image, error)
             diagonal = image if image.ndim == 1 else image.diagonal()
             lost = error + gamma(len(image) + 2) * float(np.abs(diagonal).sum())
             mu, rounding = max(mu, short), rounding and short <= 8.0 * lost
@@ -200,8 +200,8 @@ class Judge:
         """
         lifted = []
         for x in X:
-            # Twice what is missing: the sum is rounded, too.
-            short = 2.0 * missing(x)
+            # Twice what is semidefinite_shift: the sum is rounded, too.
+            short = 2.0 * semidefinite_shift(x)
             lifted.append(np.maximum(x, 0.0) if x.ndim == 1 else x + short * np.eye(len(x)))
         ray = Judge(SemidefiniteProgram(0.0 * self.program.b, self.program.blocks)).primal(lifted)
         length = norm(ray.residuals) * _SAFE
