@@ -20,7 +20,7 @@ import numpy as np
 from lopro.basis_pursuit.application import BPDNResult, ProblemData, solve_one
 from lopro.basis_pursuit.batch_newton import solve_dense
 from lopro.basis_pursuit.column_search import ColumnSearch
-from lopro.basis_pursuit.columns import PassRequest, PassRequests, Pool
+from lopro.basis_pursuit.pool import PassRequest, PassRequests, Pool
 from lopro.basis_pursuit.working_set import WorkingSet, passes_are_expensive
 from lopro.core.arrays import Array, is_complex, to_numpy
 from lopro.core.counting import Counts, count, counting

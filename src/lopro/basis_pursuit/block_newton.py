@@ -25,7 +25,8 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.basis_pursuit import support_newton
-from lopro.basis_pursuit.columns import ColumnSet, Vector, cholesky_routines, largest, submatrix
+from lopro.basis_pursuit.columns import ColumnSet
+from lopro.basis_pursuit.pieces import Vector, cholesky_routines, largest, submatrix
 from lopro.basis_pursuit.support_newton import Level
 from lopro.core.deadline import current_deadline
 from lopro.errors import StalledError

@@ -14,8 +14,9 @@ import numpy as np
 
 from lopro.basis_pursuit import column_search
 from lopro.basis_pursuit.block_newton import BlockNewton, aimed_residual
-from lopro.basis_pursuit.columns import ColumnSet, Vector, largest
+from lopro.basis_pursuit.columns import ColumnSet
 from lopro.basis_pursuit.penalised import PenalisedProblem, SquareRootProblem
+from lopro.basis_pursuit.pieces import Vector, largest
 from lopro.basis_pursuit.problem import BlockNorm, Repeated
 from lopro.basis_pursuit.search import Search, thinned
 from lopro.basis_pursuit.support_newton import Level, Penalty, Radius, Ratio, Solution

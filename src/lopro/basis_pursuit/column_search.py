@@ -23,15 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from lopro.basis_pursuit.columns import (
-    PassRequest,
-    PassRequests,
-    Pool,
-    Vector,
-    column_set,
-    columns_to_add,
-    largest,
-)
+from lopro.basis_pursuit.columns import column_set, columns_to_add
+from lopro.basis_pursuit.pieces import Vector, largest
+from lopro.basis_pursuit.pool import PassRequest, PassRequests, Pool
 from lopro.basis_pursuit.search import Search
 from lopro.basis_pursuit.support_newton import Solution, SupportNewton
 from lopro.core.arrays import Array, is_single, to_numpy

@@ -16,7 +16,7 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.basis_pursuit import support_newton
-from lopro.basis_pursuit.columns import Vector
+from lopro.basis_pursuit.pieces import Vector
 from lopro.basis_pursuit.sparse_loss import SparseLoss
 from lopro.core.deadline import current_deadline
 

@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lopro.basis_pursuit import column_search
-from lopro.basis_pursuit.columns import Vector, columns_to_add, largest
+from lopro.basis_pursuit.columns import columns_to_add
 from lopro.basis_pursuit.loss_newton import LossNewton
+from lopro.basis_pursuit.pieces import Vector, largest
 from lopro.basis_pursuit.search import columns_of
 from lopro.basis_pursuit.sparse_loss import Radius, SparseLoss, sparse_loss
 from lopro.constraints.pulled_back import stretch_at

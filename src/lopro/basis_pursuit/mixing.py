@@ -24,7 +24,7 @@ from functools import cached_property
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.basis_pursuit.columns import Vector
+from lopro.basis_pursuit.pieces import Vector
 from lopro.core.arrays import (
     Array,
     asarray_like,

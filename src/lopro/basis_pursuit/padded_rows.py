@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lopro.basis_pursuit.columns import cholesky_routines
+from lopro.basis_pursuit.pieces import cholesky_routines
 from lopro.core.arrays import Array, is_complex, namespace
 from lopro.core.device_cholesky import solve_many_definite
 

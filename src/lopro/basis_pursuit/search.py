@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.basis_pursuit.columns import Vector
 from lopro.basis_pursuit.penalised import PenalisedProblem, sparse_form
+from lopro.basis_pursuit.pieces import Vector
 from lopro.basis_pursuit.problem import BlockNorm, SparseProblem, images_at
 from lopro.basis_pursuit.support_newton import Solution
 from lopro.constraints import ResidualBall

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from lopro.basis_pursuit.columns import Vector
 from lopro.basis_pursuit.penalised import ROUNDED, FitMultiplier, unscaled
+from lopro.basis_pursuit.pieces import Vector
 from lopro.constraints import Box, WholeSpace
 from lopro.core.arrays import Array, asarray_like, eps, from_numpy, is_complex, is_single, to_numpy
 from lopro.functions import Image, atoms

@@ -19,14 +19,8 @@ from typing import Protocol
 
 import numpy as np
 
-from lopro.basis_pursuit.columns import (
-    ColumnSet,
-    Solver,
-    Vector,
-    cholesky_routines,
-    columns_to_add,
-    largest,
-)
+from lopro.basis_pursuit.columns import ColumnSet, Solver, columns_to_add
+from lopro.basis_pursuit.pieces import Vector, cholesky_routines, largest
 
 __all__ = [
     "SETTINGS",

@@ -19,10 +19,10 @@ import numpy as np
 from lopro.basis_pursuit import matrix_free, support_newton
 from lopro.basis_pursuit.block_search import BlockSearch
 from lopro.basis_pursuit.column_search import Checkpoint, ColumnSearch
-from lopro.basis_pursuit.columns import Pool
 from lopro.basis_pursuit.matrix_free import MatrixFree
 from lopro.basis_pursuit.operator_search import OperatorSearch
 from lopro.basis_pursuit.penalised import SquareRootProblem, sparse_form
+from lopro.basis_pursuit.pool import Pool
 from lopro.basis_pursuit.problem import BlockNorm, Repeated, SparseForm, SparseProblem
 from lopro.basis_pursuit.programs import (
     PursuitPrograms,

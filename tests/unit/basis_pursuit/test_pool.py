@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from support.map_kinds import KINDS, Kind
 
-from lopro.basis_pursuit.columns import DeviceColumns, PassRequest, Pool
+from lopro.basis_pursuit.columns import ColumnSet
+from lopro.basis_pursuit.pool import PassRequest, Pool
 from lopro.core.arrays import to_numpy
 from lopro.core.counting import Counts, counting
 from lopro.core.device_cholesky import device_factor
@@ -90,7 +91,7 @@ def test_columns_on_a_device_and_their_gram_matrix(kind: Kind, tmp_path: Any) ->
         data = M.astype(dtype)
         A = kind.map(data, tmp_path)
         y = np.linspace(-1.0, 1.0, 12) / 3.0
-        held = DeviceColumns(A.like, y, np.linspace(1.0, 2.0, 40))
+        held = ColumnSet(y, np.linspace(1.0, 2.0, 40), like=A.like)
         held.extend(columns(7, 2, 11), A.columns, np.array([1.0, 2.0, 3.0]))
         held.extend(columns(0, 30), A.columns, np.array([4.0, 5.0]))
         held.keep(np.array([True, False, True, True, True]))
