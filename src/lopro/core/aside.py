@@ -1,9 +1,11 @@
-"""Compiled code that ignores Ctrl-C and time limits: it runs in a thread, which is abandoned when late."""
+"""Compiled code that ignores Ctrl-C and time limits: run in a thread, stopped or abandoned when late."""
 
 from __future__ import annotations
 
+import atexit
 import queue
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
@@ -15,14 +17,19 @@ T = TypeVar("T")
 
 #: Seconds between two checks of the deadline: Python handles signals in between.
 _INTERVAL = 0.02
+#: Seconds for which the end of the process waits for abandoned work. HiGHS on an optimal transport of
+#: 90,000 variables and on Netlib's pilot87 ended within 0.25 s of 23 interrupts, 0.54 s after the 24th: ten
+#: times that.
+_WAIT_AT_EXIT = 5.0
 
 
-def run_aside(work: Callable[[], T]) -> T | None:
+def run_aside(work: Callable[[], T], stop: Callable[[int], None] | None = None) -> T | None:
     """Return the result of ``work``, or None if it is still running at the deadline or Ctrl-C.
 
-    It runs in another thread, which is left alone where it is late: the work ends by itself, or with the
-    process, and its result is not used. The work should release the interpreter's lock and have the time that
-    is left as its own limit.
+    It runs in another thread, which is abandoned where it is late: its result is not used. The work should
+    release the interpreter's lock and have the time that is left as its own limit. After the deadline or
+    Ctrl-C, ``stop`` is called with the identifier of the thread every 20 ms until the work has ended: work
+    that has only begun may not notice the first call.
 
     Examples
     --------
@@ -35,14 +42,15 @@ def run_aside(work: Callable[[], T]) -> T | None:
     ...     run_aside(lambda: time.sleep(2.0)) is None
     True
     """
-    deadline, task = current_deadline(), _Task(work)
-    _worker().tasks.put(task)
-    task.done.wait(_INTERVAL)
-    with deadline.wrapping_up():  # it has a moment to keep the limit by itself
-        while not task.done.is_set() and not deadline.passed:
-            task.done.wait(_INTERVAL)
-    if not task.done.is_set():
-        return None
+    deadline, task, worker = current_deadline(), _Task(work), _worker()
+    worker.begin(task, stop)
+    while not task.done.wait(_INTERVAL):
+        if deadline.passed:
+            worker.stop(task)
+            with deadline.wrapping_up():  # for a moment, in which the work may end by itself
+                if deadline.passed:
+                    _ABANDONED.add(worker)
+                    return None
     if task.raised is not None:
         raise task.raised
     return task.result
@@ -73,18 +81,33 @@ class _Worker(threading.Thread):
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
-        self.tasks: queue.SimpleQueue[_Task[Any]] = queue.SimpleQueue()
+        self._tasks: queue.SimpleQueue[_Task[Any]] = queue.SimpleQueue()
+        self.task: _Task[Any] | None = None
+        self._end_task: Callable[[int], None] | None = None
+
+    def begin(self, task: _Task[Any], stop: Callable[[int], None] | None) -> None:
+        """Run a task, which ``stop`` can end."""
+        self.task, self._end_task = task, stop
+        self._tasks.put(task)
+
+    def stop(self, task: _Task[Any]) -> None:
+        """Ask a task to end if it is still the one that runs."""
+        if self._end_task is not None and self.task is task and self.ident is not None:
+            self._end_task(self.ident)
 
     def run(self) -> None:
         while True:
-            task = self.tasks.get()
+            task = self._tasks.get()
             task.run()
+            self.task = self._end_task = None
+            _ABANDONED.discard(self)
             _IDLE.append(self)
             task.done.set()
             del task  # and with it the data of the program
 
 
 _IDLE: list[_Worker] = []
+_ABANDONED: set[_Worker] = set()
 
 
 def _worker() -> _Worker:
@@ -97,3 +120,21 @@ def _worker() -> _Worker:
             worker.start()
         if worker.is_alive():  # in a process that was forked it is not
             return worker
+
+
+@atexit.register
+def _await_abandoned() -> None:
+    """Stop abandoned work before the interpreter ends.
+
+    Until Python 3.13, a thread that takes the interpreter's lock after that is ended by ``pthread_exit``,
+    which unwinds the stack of the compiled code. Its destructors must not throw: the process aborts, with the
+    message "terminate called without an active exception".
+    """
+    end = time.perf_counter() + _WAIT_AT_EXIT
+    for worker in tuple(_ABANDONED):
+        task = worker.task
+        # In a process that was forked no thread is alive.
+        while task is not None and worker.is_alive() and time.perf_counter() < end:
+            worker.stop(task)
+            if task.done.wait(_INTERVAL):
+                break

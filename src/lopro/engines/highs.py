@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import replace
 from functools import partial
@@ -82,9 +83,23 @@ def _solved(
     """Return SciPy's answer, or a time-out."""
     bounds = np.column_stack([p.least, p.most])
     given = p.q, rows.G, rows.h, rows.A, rows.b, bounds, method
-    found = run_aside(partial(scipy.optimize.linprog, *given, options=options))
     # HiGHS ignores Ctrl-C, and it may exceed its own limit.
+    found = run_aside(partial(scipy.optimize.linprog, *given, options=options), _stop)
     return found or SimpleNamespace(status=1, nit=0, x=None, message="left at the deadline")
+
+
+def _stop(thread: int) -> None:
+    """Set the time limit of the HiGHS that runs in this thread to 0.
+
+    SciPy does not offer the callbacks of HiGHS that can interrupt it, but the solver is a local variable of
+    its function ``_highs_wrapper``. HiGHS reads the limit in every iteration.
+    """
+    frame = sys._current_frames().get(thread)
+    while frame is not None:
+        set_option = getattr(frame.f_locals.get("highs"), "setOptionValue", None)
+        if set_option is not None:
+            set_option("time_limit", 0.0)
+        frame = frame.f_back
 
 
 def _contradiction(p: QuadraticProgram, said: Answer, options: dict[str, Any]) -> Answer:
