@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lopro.methods import auto
+from lopro.methods import applications
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\s*^```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
@@ -35,12 +35,12 @@ def printed(snippet: Snippet) -> str:
     """Run the code by itself and return what it prints; line numbers fit the document."""
     line = int(snippet.place.rpartition(":")[2])
     code = compile("\n" * (line - 1) + snippet.code, snippet.place, "exec")
-    known = list(auto._applications)  # a snippet may add to it
+    known = list(applications._applications)  # a snippet may add to it
     try:
         with contextlib.redirect_stdout(io.StringIO()) as output:
             exec(code, {"__name__": "__main__"})
     finally:
-        auto._applications[:] = known
+        applications._applications[:] = known
     return output.getvalue()
 
 

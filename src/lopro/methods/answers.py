@@ -1,4 +1,4 @@
-"""Convert the outcome of a solver to a candidate for the driver: a feasible point with its lower bound."""
+"""The conversion of a solver's outcome to a candidate: a feasible point with its lower bound."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _CHARGED = 0.5
 def candidate_in_set(
     bench: Workbench, x: Array, evidence: ProvedBound | None, allowed: float | None = None
 ) -> Candidate:
-    """Return a point with its evidence, projected if it violates the set by more than rounding.
+    """Return a point with its evidence, projected if it violates the set by more than ``allowed``.
 
-    Another violation than rounding may be ``allowed``. If the time limit comes first, the point is returned
-    without a projection, with its proof.
+    By default rounding error is allowed. If the time limit passes first, the point is returned without a
+    projection, with its evidence.
     """
     constraint = bench.problem.constraint
     if allowed is None:
@@ -52,12 +52,12 @@ def candidate_in_set(
                 violation = constraint.violation_at(x, image)
             if violation <= allowed:
                 return Candidate(x, evidence, image=image, violation=violation)
-            # The charge for the violation of x does not apply to its projection; the driver computes that
-            # of the projection from the inequality of the multipliers.
-            own = evidence
+            # The charge for the violation of x does not apply to its projection; the driver computes the
+            # charge of the projection from the inequality of the multipliers.
+            projected = evidence
             if evidence is not None and evidence.inequality is not None:
-                own = replace(evidence, gained=0.0)
-            return Candidate(bench.project(x), own, before=x)
+                projected = replace(evidence, gained=0.0)
+            return Candidate(bench.project(x), projected, before=x)
     except OutOfTime:
         return Candidate(x, evidence)
 
@@ -65,8 +65,8 @@ def candidate_in_set(
 def _allowed(bench: Workbench, x: Array, evidence: ProvedBound | None, mend: bool) -> float:
     """Return the violation up to which a point is not projected.
 
-    With ``mend`` that is 0 if the charge for it is a large share of the tolerated gap. Bounds of variables
-    hold exactly: functions of users may be undefined outside.
+    With ``mend`` it is 0 if the charge for the violation is a large share of the tolerated gap. Bounds of
+    variables must hold exactly, because functions of users may be undefined outside of them.
     """
     if isinstance(bench.problem.constraint, Box):
         return 0.0
@@ -76,7 +76,7 @@ def _allowed(bench: Workbench, x: Array, evidence: ProvedBound | None, mend: boo
     return feasibility_tolerance(x)
 
 
-#: Maps a constraint and the multipliers of its sets to one array for each member.
+#: A conversion of the multipliers of all sets of a constraint to one array for each member.
 Shared: TypeAlias = Callable[[Constraint, Sequence[Array]], tuple[Array, ...]]
 
 
@@ -93,9 +93,9 @@ def answer(
     Parameters
     ----------
     terms : sequence of Term
-        Those that the solver has multipliers for, with maps for vectors on the host.
+        The terms for which the solver has multipliers, with maps for vectors on the host.
     outcome : Outcome
-        Its outcome.
+        The outcome of the solver.
     bench : Workbench
         The workbench of the run.
     like : array
@@ -103,12 +103,12 @@ def answer(
     shared : callable
         Converts the multipliers of the sets, in the order of the solver, to those of the members.
     mend : bool
-        Whether to project as well where a small violation is charged a large share of the tolerated gap.
+        Whether to project also if the charge for a small violation is a large share of the tolerated gap.
 
     Raises
     ------
     InfeasibleError, UnboundedError
-        Where the outcome proves that there is no solution.
+        If the outcome proves that there is no solution.
     """
     if outcome.status is Status.INFEASIBLE:
         assert isinstance(outcome.ray, tuple)
@@ -123,27 +123,27 @@ def answer(
     known = x is outcome.x and isinstance(bench.problem.constraint, LinearRows)
     allowed = _allowed(bench, x, evidence, mend)
     if known and outcome.violation <= allowed:
-        return Candidate(x, evidence)  # rows are measured in one way, which the driver repeats
+        return Candidate(x, evidence)  # the driver measures rows in the same way
     return candidate_in_set(bench, x, evidence, allowed)
 
 
 def evidence_of(
     terms: Sequence[Term], outcome: Outcome, bench: Workbench, like: Array, shared: Shared
 ) -> ProvedBound | None:
-    """Return the bound of an outcome with the multipliers that it rests on; the parameters are `answer`'s."""
+    """Return the bound of an outcome with its multipliers; the parameters are those of `answer`."""
     inequality = _inequality(terms, outcome, bench.problem.constraint, shared, like)
     return _bound(outcome, bench, inequality)
 
 
 def _emptiness(outcome: Outcome) -> str:
-    found, where = outcome.certificate, ""
-    if outcome.status is not Status.INFEASIBLE and isinstance(found, Emptiness):
-        where = f" within |x| <= {found.radius:.3g}"
+    proof, where = outcome.certificate, ""
+    if outcome.status is not Status.INFEASIBLE and isinstance(proof, Emptiness):
+        where = f" within |x| <= {proof.radius:.3g}"
     return f"the constraint set is empty{where}: result.ray holds the multipliers that prove it"
 
 
 def _bound(outcome: Outcome, bench: Workbench, inequality: ValidInequality) -> ProvedBound | None:
-    """Return the bound with its slope and its centre; None if it is useless at the distance of solutions."""
+    """Return the bound with its slope and its centre; None if the slope makes it useless near solutions."""
     bound, given = outcome.bound, bench.problem.radius
     source = "Lagrangian bound of the multipliers, rounding included"
     if not bound.flat and given is not None:
@@ -160,7 +160,7 @@ def _bound(outcome: Outcome, bench: Workbench, inequality: ValidInequality) -> P
 def _inequality(
     terms: Sequence[Term], outcome: Outcome, constraint: Constraint, shared: Shared, like: Array
 ) -> ValidInequality:
-    """Return the multipliers as a valid inequality of the set, with those of its images."""
+    """Return the valid inequality that the multipliers of the sets define, together with them."""
     pairs = zip(terms, outcome.multipliers, strict=True)
     sets = [(term, v) for term, v in pairs if term.is_set]
     inside = [term.into_domain(v) for term, v in sets]
@@ -169,9 +169,8 @@ def _inequality(
     for (term, _), v in zip(sets, inside, strict=True):
         direction = direction + term.pullback(v)
         support += term.conjugate(v)
-    dual = shared(constraint, inside)
-    there = tuple(from_numpy(v, like) for v in dual)
-    return ValidInequality(from_numpy(direction, like), support, there)
+    dual = tuple(from_numpy(v, like) for v in shared(constraint, inside))
+    return ValidInequality(from_numpy(direction, like), support, dual)
 
 
 def member_multipliers(constraint: Constraint, multipliers: Sequence[Array]) -> Image:
@@ -181,7 +180,7 @@ def member_multipliers(constraint: Constraint, multipliers: Sequence[Array]) -> 
     left, found = list(multipliers), []
     for member in constraint.members():
         own = [left.pop(0) for _ in member.terms]
-        # A member of several terms has one normal vector.
+        # A member of several terms has one multiplier: the sum of their normal vectors.
         pairs = zip(member.terms, own, strict=True)
         found.append(own[0] if len(own) == 1 else sum(term.pullback(v) for term, v in pairs))
     return tuple(found)
@@ -192,7 +191,7 @@ def term_multipliers(constraint: Constraint, multipliers: Sequence[Array]) -> li
     found: list[Array] = []
     for member, v in zip(constraint.members(), multipliers, strict=True):
         if isinstance(member, Simplex):
-            # The total is what positive entries pay, the largest multiplier; the others pay less.
+            # The multiplier of the sum is the largest entry, that of the positive entries of x.
             found += [v - v.max(), np.array([v.max()])]
         else:
             found.append(v)

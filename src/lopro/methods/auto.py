@@ -1,4 +1,4 @@
-"""Auto: the choice of a method by the structure of the problem, without constants."""
+"""The choice of a method from the structure of the problem and from estimates of cost."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from math import prod
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar
 
 from lopro.core.arrays import Array, eps, is_single, on_host
 from lopro.core.deadline import current_deadline
@@ -17,6 +17,7 @@ from lopro.engines.answer import installed
 from lopro.errors import InfeasibleError, PrecisionWarning, StalledError
 from lopro.functions.atoms import Interval, L1Ball, LInf, SecondOrderCone
 from lopro.maps import SparseMap
+from lopro.methods.applications import recognised
 from lopro.methods.costs import admm_cost, least_conic_cost, least_newton_cost, passes_cost
 from lopro.methods.multipliers import MultiplierMethod
 from lopro.methods.nearest_point import NearestPoint
@@ -31,70 +32,31 @@ from lopro.objectives import NuclearNorm, Scaled, SquaredDistance
 from lopro.problem import Problem
 from lopro.protocol import Candidates, Card, Fit, Method, Workbench, fit_of
 
-__all__ = ["Application", "Auto", "applications", "recognised", "register"]
+__all__ = ["Auto"]
 
 #: Entries of matrices up to which an interior point method follows where Newton's method proves too little.
 _SMALL_FORM = 100_000
-#: Methods that compute in the precision of the points; the others widen the data, or copy them to the host.
+#: Methods that compute in the precision of the points; the others convert the data to double precision.
 _FIRST_ORDER = (MultiplierMethod, ADMM, LoPGD, AlternatingDirections)
-#: Rounding units that first-order methods leave of the gap: of 140 pairs of the contract in single precision
-#: all were proved to 1e-4, and linear costs over balls to 2e-6 to 8e-6 only.
-_ROUNDINGS = 128.0
+#: The smallest relative gap that first-order methods prove, in units of rounding: all 140 pairs of the
+#: contract tests were proved to 1e-4 in single precision, and linear costs over balls to no less than 2e-6 to
+#: 8e-6.
+_LEAST_GAP = 128.0
 
-
-#: The engine that is fast on dense programs.
+#: The engine that is fastest on dense programs.
 _PIQP = ProgramEngines(engines=("piqp",))
-
-
-class Application(Protocol):
-    """A problem with methods of its own, from top to bottom in one folder."""
-
-    #: Its name in explanations.
-    name: str
-    #: The classes of objectives that its problems have: `recognise` is not called for others.
-    objectives: tuple[type[Any], ...]
-    #: Its methods, by their public names.
-    methods: dict[str, Any]
-
-    def recognise(self, problem: Problem) -> Method | None:
-        """Return the method for a general problem that has this form; None for others."""
-        ...
-
-
-_applications: list[Application] = []
-
-
-def register(application: Application) -> None:
-    """Register an application with `lopro.Auto` and the tables of methods."""
-    if all(known.name != application.name for known in _applications):
-        _applications.append(application)
-
-
-def applications() -> tuple[Application, ...]:
-    """Return the applications that are registered."""
-    return tuple(_applications)
-
-
-def recognised(problem: Problem) -> tuple[str, Method] | None:
-    """Return the name of the application whose form a problem has, and its method; None for others."""
-    for application in _applications:
-        fits = isinstance(problem.objective, application.objectives)
-        method = application.recognise(problem) if fits else None
-        if method is not None:
-            return application.name, method
-    return None
 
 
 @dataclass(frozen=True)
 class Auto:
-    """The default: the method that fits the problem, and the next one where it does not get there.
+    """The default: the methods that fit the problem, one after the other until one of them solves it.
 
-    In this order: the application whose form is recognised (basis pursuit, metric learning); one
+    In this order: the application that recognises the problem (basis pursuit, metric learning); one
     projection for a squared distance; semidefinite programs and nearest matrices; nuclear norms over bounds
-    on entries; engines for quadratic and linear programs and Newton's method, where f is smooth, with norms
-    or without, and the set is given by rows and balls, whichever costs less (`lopro.explain` prints the
-    estimates); the method of multipliers for sets ``{x : M x in Q}`` with a cheap projection on Q; an
-    interior point method where there is a conic form; adaptive LoPGD.
+    on entries; where f is smooth, or the sum of a smooth function and norms, and the set is given by rows and
+    balls, engines for quadratic and linear programs and Newton's method, the cheaper one first
+    (`lopro.explain` prints the estimates); the method of multipliers for sets ``{x : M x in Q}`` with a cheap
+    projection on Q; an interior point method for problems with a conic form; adaptive LoPGD.
 
     Examples
     --------
@@ -106,9 +68,9 @@ class Auto:
     """
 
     card: ClassVar[Card] = Card(
-        assumptions="none: it picks by what the problem offers",
-        oracles="those of the method it picks",
-        rate="that of the method it picks",
+        assumptions="none: it chooses by the structure of the problem",
+        oracles="those of the chosen method",
+        rate="that of the chosen method",
         projections="O(log 1/eps)",
         reference="this library",
     )
@@ -125,7 +87,7 @@ class Auto:
         self.choose(problem)
 
     def fit(self, problem: Problem) -> Fit:
-        """Return the plan: the first method is looked for now, the others when it has not got there."""
+        """Return the plan: the first method is chosen now, each other one after those before it failed."""
         plan = _plan(problem)
         first = next(plan)
 
@@ -143,7 +105,7 @@ def _run(plan: Iterable[Fit], bench: Workbench, x0: Array) -> Candidates:
     stalled: StalledError | EngineUnavailable | UnprovedRay | None = None
     excluded: InfeasibleError | None = None
     for fit in plan:
-        _say_what_can_be_proved(fit.method, bench, x0)
+        _warn_of_precision(fit.method, bench, x0)
         bench.hand_over(fit.method)
         stalled = None
         try:
@@ -153,7 +115,7 @@ def _run(plan: Iterable[Fit], bench: Workbench, x0: Array) -> Candidates:
         except InfeasibleError as error:
             if math.isinf(error.radius):
                 raise
-            excluded = error  # there may be points farther out
+            excluded = error  # feasible points farther out are not excluded
         if bench.exhausted:
             return
     if excluded is not None:
@@ -162,17 +124,17 @@ def _run(plan: Iterable[Fit], bench: Workbench, x0: Array) -> Candidates:
         raise stalled
 
 
-def _say_what_can_be_proved(method: Method, bench: Workbench, x0: Array) -> None:
+def _warn_of_precision(method: Method, bench: Workbench, x0: Array) -> None:
     """Warn of a tolerance that a method cannot reach in the precision of the points, before it runs."""
-    least = _ROUNDINGS * eps(x0)
+    least = _LEAST_GAP * eps(x0)
     if not is_single(x0) or not (
         0.0 < bench.target.tol < least and isinstance(method, _FIRST_ORDER)
     ):
         return
     if bench.problem.objective.coarse_slopes:
-        return  # the slopes limit the gap, not the points; the warning was given where they were made
+        return  # the precision of the slopes limits the gap; the objective has given that warning
     if _has_coupled(bench.problem):
-        return  # Newton's method takes over, in double precision
+        return  # Newton's method follows, in double precision
     warnings.warn(
         f"tol={bench.target.tol:.1g} is below {least:.1g}, the least gap that {type(method).__name__} "
         "can prove where the points are in single precision: give data in float64, or a larger tol",
@@ -182,7 +144,7 @@ def _say_what_can_be_proved(method: Method, bench: Workbench, x0: Array) -> None
 
 
 def _plan(problem: Problem) -> Iterator[Fit]:
-    """Yield the methods that fit, each looked for when the ones before have failed."""
+    """Yield the methods that fit; each is chosen only when those before it have failed."""
     found = recognised(problem)
     if found is not None:
         yield Fit(found[1], f"it has the form of {found[0]}")
@@ -223,7 +185,7 @@ def _plan(problem: Problem) -> Iterator[Fit]:
 
 
 def _closed_forms(problem: Problem) -> Iterator[Fit]:
-    """Yield methods for problems that are one projection, matrices, or given by singular values."""
+    """Yield methods for squared distances, for semidefinite matrices, and for nuclear norms."""
     f = problem.objective.f if isinstance(problem.objective, Scaled) else problem.objective
     fit = NearestPoint().fit(problem) if isinstance(f, SquaredDistance) else None
     if fit is not None:
@@ -247,16 +209,16 @@ def _closed_forms(problem: Problem) -> Iterator[Fit]:
 
 
 def _second_order(problem: Problem) -> Iterator[Fit]:
-    """Yield Newton's method and the engines, the cheaper one first."""
+    """Yield Newton's method, the engines and methods for norms of images, the cheapest first."""
     forms = Forms(problem)
-    # Dense programs that PIQP does not prove go to Newton's method before other engines.
-    quick = forms.program_lacks is None and not forms.sparse and installed("piqp")
-    first = (_PIQP if quick else ProgramEngines()).fit_to(forms)
+    # A dense program that PIQP does not solve goes to Newton's method before other engines.
+    dense = forms.program_obstacle is None and not forms.sparse and installed("piqp")
+    first = (_PIQP if dense else ProgramEngines()).fit_to(forms)
     if first is not None and _operations(first) <= least_newton_cost():
-        yield first  # Newton's method takes longer than that whatever the problem is
+        yield first  # cheaper than Newton's method on any problem
         first = None
     newton = NewtonMultipliers().fit_to(forms) if _suits_newton(forms) else None
-    others = [] if forms.program_lacks is None else _for_norms_of_images(problem)
+    others = [] if forms.program_obstacle is None else _for_norms_of_images(problem)
     if others and others[0].cost is None:
         yield others.pop(0)
     fits = (fit for fit in (first, newton, *others) if fit is not None)
@@ -265,10 +227,10 @@ def _second_order(problem: Problem) -> Iterator[Fit]:
     cones = any(isinstance(term.atom, SecondOrderCone) for term in forms.sets)
     if forms.linear and cones and _entries(problem) <= _SMALL_FORM:
         last = InteriorPoint().fit(problem)
-    elif quick:
+    elif dense:
         last = ProgramEngines().fit_to(forms)
         last = last and replace(last, reason="the same program, by all engines in turn")
-    elif newton is not None and forms.program_lacks is not None and not others:
+    elif newton is not None and forms.program_obstacle is not None and not others:
         small = forms.composite.entries <= _SMALL_FORM
         last = InteriorPoint().fit(problem) if small else None
     if last is not None:
@@ -276,7 +238,7 @@ def _second_order(problem: Problem) -> Iterator[Fit]:
 
 
 def _for_norms_of_images(problem: Problem) -> list[Fit]:
-    """Return ADMM, without a cost where it comes first, and an interior point method that may be faster."""
+    """Return ADMM, without a cost if it is to run first, and an interior point method that may be faster."""
     reason = admm_reason(problem)
     if reason is None:
         return []
@@ -286,21 +248,19 @@ def _for_norms_of_images(problem: Problem) -> list[Fit]:
     cost = admm_cost(entries)
     admm = Fit(ADMM(), reason, cost)
     likes = (problem.objective.like, problem.constraint.like)
-    elsewhere = any(like is not None and not on_host(like) for like in likes)
-    if least_conic_cost(entries) >= cost.operations or (elsewhere and entries > _SMALL_FORM):
+    on_device = any(like is not None and not on_host(like) for like in likes)
+    if least_conic_cost(entries) >= cost.operations or (on_device and entries > _SMALL_FORM):
         return [admm]
     conic = InteriorPoint().fit(problem)
-    # It cannot be interrupted within a step: it is not begun where the time is short.
+    # Clarabel cannot be interrupted within a step: it is not started if its cost exceeds the time left.
     affordable = conic is not None and current_deadline().affords(_operations(conic))
     return [admm, conic] if conic is not None and affordable else [admm]
 
 
 def _entries(problem: Problem) -> float:
-    """Return the number of entries of all matrices: what a product with all maps reads."""
-    found = 0.0
-    for D in {id(t.map): t.map for t in problem.terms if t.map is not None}.values():
-        found += float(D.matrix.nnz if isinstance(D, SparseMap) else prod(D.shape))
-    return found
+    """Return the number of entries of all matrices, which a product with each of them reads."""
+    maps = {id(t.map): t.map for t in problem.terms if t.map is not None}.values()
+    return sum(float(D.matrix.nnz if isinstance(D, SparseMap) else prod(D.shape)) for D in maps)
 
 
 def _operations(fit: Fit) -> float:
@@ -308,21 +268,21 @@ def _operations(fit: Fit) -> float:
 
 
 def _has_coupled(problem: Problem) -> bool:
-    """Whether a term couples its largest entries: Newton's steps change few of them at a time.
+    """Whether a term is an l1 ball or an l-infinity norm, which couples its largest entries.
 
-    Least squares of 100 x 300 with an l-infinity norm take it over 30 s, and the method of multipliers 1 s;
-    of 400 x 100 over an l1 ball 0.04 and 0.2 s.
+    A Newton step changes few of these at a time: least squares of 100 x 300 with an l-infinity norm take
+    Newton's method over 30 s and the method of multipliers 1 s; of 400 x 100 over an l1 ball 0.04 and 0.2 s.
     """
     return any(isinstance(term.atom, L1Ball | LInf) for term in problem.terms)
 
 
 def _suits_newton(forms: Forms) -> bool:
-    """Whether Newton's method is among the fast ones: f has curvature, or is a norm and the set has rows.
+    """Whether Newton's method may be the fastest: f has curvature, or is a norm over a set given by rows.
 
-    Such a norm is one of the variables, or of many more samples than variables. Norms of other images, and
-    norms over balls, are solved faster by interior points and first order.
+    The norm must be one of the variables, or of many more samples than variables. Interior point and
+    first-order methods are faster for norms of other images and for norms over balls.
     """
-    if forms.composite_lacks is not None:
+    if forms.composite_obstacle is not None:
         return False
     if _has_coupled(forms.problem):
         return False

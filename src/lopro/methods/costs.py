@@ -1,10 +1,10 @@
-"""Estimated costs of methods on a problem, in operations of a matrix product.
+"""Estimates of the cost of methods on a problem, in operations of a matrix product.
 
-One unit for all of them: the speed of matrix products, which `lopro.core.deadline` measures once. Everything
-else is a count of steps times the operations of a step; the constants say how fast an engine is relative to
-that unit. They were measured on dense quadratic programs of 20 to 600 variables with 0.1 to 5 times as many
-rows, and on regressions of 2,000 to 20,000 samples (``python -m benchmarks.general.forced``), one thread,
-6e10 operations a second. A choice needs them within a factor of two.
+The unit is the time of one operation of a dense matrix product, which `lopro.core.deadline` measures once. A
+cost is the number of steps times the operations of a step; the constants state the speed of the parts of a
+method relative to the unit. They were measured on dense quadratic programs of 20 to 600 variables with 0.1 to
+5 times as many rows, and on regressions of 2,000 to 20,000 samples (``python -m benchmarks.general.forced``),
+with one thread of 6e10 operations per second. An estimate should be right to a factor of two.
 """
 
 from __future__ import annotations
@@ -37,41 +37,42 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Settings:
-    """Steps that methods take, and what they are worth: see ``python -m benchmarks.general.forced``."""
+    """Numbers of steps, and times in the unit; see ``python -m benchmarks.general.forced``."""
 
-    #: Operations that take as long as the Python code of one Newton step: 0.1 ms.
+    #: The time of the Python code of one Newton step: 0.1 ms.
     newton_call: float = 6e6
-    #: Operations that take as long as calling an engine and checking its answer: 0.3 ms.
+    #: The time of a call of an engine and of the check of its answer: 0.3 ms.
     engine_call: float = 2e7
-    #: Newton steps with few rows, and for each row per variable: 10, 12, 18, 40 and 90 steps were taken with
-    #: 0.1, 0.5, 1, 2 and 5 rows per variable.
+    #: Newton steps without rows, and additional ones for each row per variable: 10, 12, 18, 40 and 90 steps
+    #: were counted with 0.1, 0.5, 1, 2 and 5 rows per variable.
     newton_steps: float = 10.0
     newton_steps_per_row: float = 16.0
-    #: Iterations of PIQP (7 to 15) and of Clarabel (10 to 25).
+    #: Iterations of PIQP (7 to 15 were counted) and of Clarabel (10 to 25).
     piqp_iterations: float = 12.0
     clarabel_iterations: float = 18.0
-    #: Operations of PIQP in the time that the Python code of a guess of the active rows takes, few exchanges.
-    #: PIQP over the guess, n x 2n moved by 2 %: 0.6 to 0.7 with n = 16 and 30, 1.2 with 50, 1.5 with 100, 2.7
-    #: with 300 (``python -m benchmarks.general.sequences``).
+    #: The time of the Python code of the active-set method after a guess, with few exchanges. Time of PIQP
+    #: over that of the active-set method, with n variables, 2n rows and data changed by 2 %: 0.6 to 0.7 with
+    #: n = 16 and 30, 1.2 with 50, 1.5 with 100, 2.7 with 300 (``python -m benchmarks.general.sequences``).
     active_set: float = 5e6
-    #: Operations of a product in the time that Clarabel takes for an operation of a banded factorisation, and
-    #: in each iteration for an entry of the data, posing and proof included. Total variation, one thread,
-    #: seconds by this estimate and measured: 64 x 64 0.31 and 0.30, 128 x 128 3.1 and 2.1, a signal of 50,000
-    #: entries 0.75 and 1.3; trends of 2,000 entries 0.04 and 0.07.
+    #: The time that Clarabel takes for an operation of a banded factorisation, and in each iteration for an
+    #: entry of the data, including the construction of the program and the proof. Total variation, one
+    #: thread, seconds by this estimate and measured: 64 x 64 0.31 and 0.30, 128 x 128 3.1 and 2.1, a signal
+    #: of 50,000 entries 0.75 and 1.3; trends of 2,000 entries 0.04 and 0.07.
     conic_factor: float = 4.0
     conic_entry: float = 1e4
-    #: Pairs of entries of one row up to which the pattern of normal equations is formed for an estimate.
+    #: Largest number of pairs of entries in the same row for which the pattern of the normal equations is
+    #: formed. At 12 bytes for each pair it takes at most 240 MB.
     pairs: float = 2e7
-    #: Pairs of products that ADMM takes with all maps, linear systems by conjugate gradients included:
-    #: 3,000 to 10,000 to a gap of 1e-6 for images, and more for second differences.
+    #: Pairs of products with all maps that ADMM takes, including those of conjugate gradients: 3,000 to
+    #: 10,000 were counted for images to a gap of 1e-6, more for second differences.
     admm_products: float = 8000.0
-    #: Operations of a product in the time of one of a dense factorisation by PIQP, and of a sparse one by any
-    #: engine (3e9 a second). HiGHS and Clarabel treat dense rows as sparse ones.
+    #: The time of an operation of a dense factorisation by PIQP, and of a sparse factorisation by any engine
+    #: (3e9 operations per second). HiGHS and Clarabel treat dense rows as sparse ones.
     dense_factor: float = 1.5
     sparse_factor: float = 20.0
-    #: Operations of a product in the time that an entry takes in a matrix-vector product, which reads memory.
+    #: The time of one entry in a matrix-vector product, which reads memory: 6e9 entries per second.
     entry: float = 10.0
-    #: Iterations of first-order methods: hundreds to thousands.
+    #: Iterations of first-order methods: hundreds to thousands were counted.
     first_order: float = 2000.0
 
 
@@ -79,7 +80,7 @@ SETTINGS = Settings()
 
 
 def newton_cost(terms: Iterable[Term], size: int) -> Cost:
-    """Return the cost of Newton's method: assembling and factorising a matrix of the size of x in each step.
+    """Return the cost of Newton's method: each step assembles and factorises a matrix of the size of x.
 
     Examples
     --------
@@ -98,7 +99,7 @@ def newton_cost(terms: Iterable[Term], size: int) -> Cost:
             once += gram  # its normal matrix is formed once
         elif term.is_set:
             rows += term.D.shape[0]
-            # Rows in use, of which there are no more than variables.
+            # Only active rows enter the matrix; there are at most as many as variables.
             each += gram * min(1.0, size / max(1.0, float(term.D.shape[0])))
         else:
             each += gram
@@ -108,12 +109,12 @@ def newton_cost(terms: Iterable[Term], size: int) -> Cost:
 
 
 def least_newton_cost() -> float:
-    """Return the operations that Newton's method takes on the smallest problem."""
+    """Return the operations of Newton's method on the smallest problem."""
     return SETTINGS.newton_steps * SETTINGS.newton_call
 
 
 def _gram(term: Term, size: int) -> float:
-    """Return the operations of ``D' W D``: by the entries of a row, squared, where it is sparse."""
+    """Return the operations of ``D' W D``; for a sparse D from the mean number of entries of a row."""
     rows, columns = term.D.shape
     if isinstance(term.map, SparseMap):
         return SETTINGS.sparse_factor * float(term.map.matrix.nnz) ** 2 / max(1, rows)
@@ -131,7 +132,7 @@ def engine_cost(rows: int, size: int, entries: int, sparse: bool, name: str = "p
     """
     s, n = SETTINGS, float(size)
     if sparse:
-        # The fill of factors grows with the entries of a column.
+        # The fill-in of the factors grows with the entries of a column.
         each = s.sparse_factor * float(entries) * math.sqrt(entries / n)
     else:
         factor = s.dense_factor if name == "piqp" else s.sparse_factor
@@ -141,7 +142,7 @@ def engine_cost(rows: int, size: int, entries: int, sparse: bool, name: str = "p
 
 
 def guess_pays(rows: int, size: int) -> bool:
-    """Whether a guess of the active rows of a dense quadratic program may be faster than PIQP.
+    """Whether the active-set method from a guess may be faster than PIQP on a dense quadratic program.
 
     Examples
     --------
@@ -154,11 +155,11 @@ def guess_pays(rows: int, size: int) -> bool:
 
 
 def conic_cost(form: ConeProgram) -> Cost:
-    """Return the cost of a cone program by Clarabel: banded factorisations of its normal equations.
+    """Return the cost of a cone program by Clarabel: banded factorisations of the normal equations.
 
     Examples
     --------
-    A chain of differences has a narrow band, whatever its length:
+    The normal equations of a chain of differences are banded, whatever its length:
 
     >>> import numpy as np, scipy.sparse
     >>> from lopro.engines.forms import ConeProgram
@@ -180,12 +181,12 @@ def conic_cost(form: ConeProgram) -> Cost:
 
 
 def least_conic_cost(entries: float) -> float:
-    """Return the operations that a cone program with so many entries takes at least."""
+    """Return a lower estimate of the operations of a cone program with this number of entries."""
     return SETTINGS.clarabel_iterations * SETTINGS.conic_entry * entries
 
 
 def _factorisation(form: ConeProgram) -> float:
-    """Return the operations of a factorisation of ``P + A' W A``: by its band, or as a dense matrix."""
+    """Return the operations of a factorisation of ``P + A' W A``, as a banded or as a dense matrix."""
     size = form.A.shape[1]
     counts = np.bincount(form.A.indices, minlength=form.A.shape[0]).astype(np.float64)
     if float(counts @ counts) + form.P.nnz > SETTINGS.pairs:
@@ -195,14 +196,14 @@ def _factorisation(form: ConeProgram) -> float:
 
 
 def admm_cost(entries: float) -> Cost:
-    """Return the cost of ADMM: products with all maps in each of many steps."""
+    """Return the cost of ADMM: its products with all maps."""
     s = SETTINGS
     work = f"{s.admm_products:.0f} products with all maps and their adjoints"
     return Cost(work, s.admm_products * (2.0 * s.entry * entries + s.newton_call))
 
 
 def passes_cost(entries: float) -> Cost:
-    """Return the cost of a first-order method: products with all data in each of many iterations."""
+    """Return the cost of a first-order method: two products with all data in each iteration."""
     s = SETTINGS
     work = f"{s.first_order:.0f} iterations of two products"
     return Cost(work, s.first_order * (2.0 * s.entry * entries + s.newton_call))

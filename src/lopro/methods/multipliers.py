@@ -1,9 +1,9 @@
 """The method of multipliers with few projections: centred penalties and accelerated gradient steps.
 
 LoPNAG keeps the multiplier at half of the weight, so its smoothing has to go to zero. Here every row, ball
-or cone of the constraint has a multiplier of its own and a penalty of fixed stiffness: the inner problems
-stay well conditioned, and the multipliers prove a lower bound at any time. A point is projected only when
-the estimated gap has decreased to a tenth: ``O(log 1/eps)`` projections.
+or cone of the constraint has its own multiplier and a penalty whose stiffness stays bounded: the inner
+problems stay well conditioned, and the multipliers prove a lower bound after every update. A point is
+projected only when the estimated gap has decreased to a tenth: ``O(log 1/eps)`` projections.
 """
 
 from __future__ import annotations
@@ -29,16 +29,41 @@ from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
 
 __all__ = ["MultiplierMethod", "check_penalties", "first_stiffness", "minimised", "reach"]
 
-#: Rounding errors of a gradient, in units of rounding of its terms.
-_ROUNDINGS = 4.0
-#: Checks in a row without a smaller gradient, after which gradients are taken to be noise (differences of
-#: values in double precision are, from 1e-8 on). There are 25 steps between two checks: after a restart the
-#: gradient decreases within far fewer.
-_PATIENCE = 40
+
+@dataclass(frozen=True)
+class MultiplierSettings:
+    """Constants of `MultiplierMethod`."""
+
+    #: Rounding error of a gradient, in units of rounding of its terms.
+    roundings: float = 4.0
+    #: Consecutive checks without a smaller gradient, after which gradients are taken to be noise (differences
+    #: of values in double precision are, from 1e-8 on). There are 25 steps between two checks: after a
+    #: restart the gradient decreases within far fewer.
+    noisy_checks: int = 40
+    #: A point is projected when the estimated gap is this share of the gap after the last projection.
+    projection_share: float = 0.1
+    #: Largest number of multiplier updates between two projections.
+    updates_per_projection: int = 30
+    #: Penalties become stiffer if an update leaves more than this share of the slack, the residual of
+    #: complementarity.
+    sufficient_decrease: float = 0.3
+    #: Factor by which penalties become stiffer.
+    growth: float = 3.0
+    #: Accuracy of the inner problems: this share of the required gap.
+    accuracy_share: float = 0.1
+    #: Accuracy of the inner problems while the slack is larger: this share of it, and at most this share of
+    #: the value.
+    slack_share: float = 0.1
+    value_share: float = 0.01
+    #: Least accuracy relative to the value, where the required gap is 0.
+    least_accuracy: float = 1e-13
+
+
+SETTINGS = MultiplierSettings()
 
 
 def check_penalties(problem: Problem, method: str) -> None:
-    """Raise unless the objective and every member of the constraint can be penalised as these methods do."""
+    """Raise unless the objective and every member of the constraint suit accelerated steps on penalties."""
     AcceleratedGradient().check(problem)
     for member in problem.constraint.members():
         if not (member.smooth or member.has_image_set):
@@ -58,18 +83,22 @@ def minimised(
     steps: int,
     rounds: int = 200,
 ) -> AcceleratedState:
-    """Minimise ``F`` until its slope, times the size of a solution, is below the tolerance.
+    """Minimise ``F`` until the norm of its gradient, times the size of a solution, is below the tolerance.
 
     Parameters
     ----------
-    bench, F, x, L
-        Where to run, what to minimise, from where, with which first smoothness constant.
+    bench : Workbench
+        The workbench of the run.
+    F, x : Penalised, array
+        The function and the start.
+    L : float, optional
+        First trial of the smoothness constant.
     tolerance : callable
-        The accuracy for an objective value ``f(x)``, in units of the objective.
+        The required accuracy as a function of ``f(x)``, in units of the objective.
     steps, rounds : int
         Steps between two checks of the stopping rule, and the limit of these checks.
     """
-    # At a kink of a function that was given as smooth no constant is large enough: it is estimated anew.
+    # L is infinite after a kink of a function declared as smooth: it is then estimated again.
     known = None if L is None or math.isinf(L) else L
     algorithm = AcceleratedGradient(step_rule=Backtracking(known), restart=True)
     state: AcceleratedState = bench.minimize(algorithm, F, x, steps)
@@ -77,10 +106,10 @@ def minimised(
         fun = float(bench.objective.value(state.x))
         size = reach(bench, state.x, fun)
     accuracy = tolerance(fun)
-    noise = StallCheck(_PATIENCE, share=1.0)
+    noise = StallCheck(SETTINGS.noisy_checks, share=1.0)
     for _ in range(rounds):
-        # A slope is a difference of gradients of about L |x|, and known no better than their rounding.
-        rounding = _ROUNDINGS * eps(state.x) * state.L * norm(state.x)
+        # The slope is a difference of gradients of size L |x|, with their rounding error.
+        rounding = SETTINGS.roundings * eps(state.x) * state.L * norm(state.x)
         if state.slope * size <= accuracy or state.slope <= rounding or bench.exhausted:
             break
         if noise.stalled(state.slope):
@@ -90,13 +119,13 @@ def minimised(
 
 
 def reach(bench: Workbench, x: Array, fun: float) -> float:
-    """Return the norm that a solution has at most, or an estimate of it."""
+    """Return a bound on the norm of a solution, or an estimate of it if no bound is known."""
     radius = solution_radius(bench.counted, fun)
     return bench.unit + norm(x) if radius is None else radius.value
 
 
 def first_stiffness(bench: Workbench, x: Array) -> tuple[float, ...]:
-    """Return, for each member, the stiffness at which a violation of the size of ``x`` balances f's slope."""
+    """Return for each member the stiffness at which a violation of the size of ``x`` balances grad f."""
     size = bench.unit + norm(x)
     slope, direction = _slope_near(bench, x, size)
     if slope == 0.0:
@@ -108,7 +137,7 @@ def first_stiffness(bench: Workbench, x: Array) -> tuple[float, ...]:
 
 
 def _slope_near(bench: Workbench, x: Array, size: float) -> tuple[float, Array]:
-    """Return the slope of f at ``x``, or near it where it vanishes there, and its direction."""
+    """Return the norm and the direction of grad f at ``x``, or at a point near ``x`` if it is zero there."""
     for point in (x, x + size * diagonal_direction(x)):
         g = bench.objective.subgradient(point)
         length = norm(g)
@@ -118,7 +147,7 @@ def _slope_near(bench: Workbench, x: Array, size: float) -> tuple[float, Array]:
 
 
 def _squared_gain(member: Constraint, x: Array, direction: Array, size: float) -> float:
-    """Return how much a unit step changes what the penalty of this member squares: ``M x``, or ``c(x)``."""
+    """Return the squared change of ``M x``, or of ``c(x)``, by a step of unit length."""
     if member.has_image_set:
         return sum(norm(z) ** 2 for z in member.image(direction))
     slope = norm(member.subgradient(x))
@@ -131,10 +160,12 @@ def _squared_gain(member: Constraint, x: Array, direction: Array, size: float) -
 class _StepState:
     """The result of one multiplier update, in units of the objective."""
 
-    fun: float  # f(x_hat), not feasible yet
+    fun: float  # f(x_hat) at the infeasible point
     slack: float  # residual of complementarity, |<v, x> - support|
-    residual: float  # slope of the Lagrangian times the size of a solution, where there is no bound
-    bound: float  # lower bound the multiplier proves; -inf where none can be proved
+    residual: (
+        float  # norm of the gradient of the Lagrangian times the size of a solution; 0 with a bound
+    )
+    bound: float  # lower bound proved by the multiplier; -inf if none can be proved
     inequality: ValidInequality
 
     @property
@@ -144,24 +175,24 @@ class _StepState:
 
     @property
     def gap(self) -> float:
-        """An estimate of the gap after projection, from the KKT residuals if need be."""
+        """An estimate of the gap after projection; from the KKT residuals if there is no lower bound."""
         return self.slack + (abs(self.fun - self.bound) if self.certifiable else self.residual)
 
 
 @dataclass(frozen=True)
 class MultiplierMethod:
-    """Method of multipliers on accelerated gradient, projecting ``O(log 1/eps)`` times.
+    """The method of multipliers with accelerated gradient steps and ``O(log 1/eps)`` projections.
 
     Problem: min f(x) s.t. c(x) <= 0 where f is smooth, proximable or a sum, and each member of the
     constraint is either smooth or of the form ``M x in Q`` with a simple ``Q``. Oracles: gradients, prox,
-    projections on ``Q`` (not on the feasible set). No constants are needed.
+    projections on ``Q`` (not on the feasible set). No constants of the problem are needed.
 
     Parameters
     ----------
     steps : int
         Inner steps between two checks of the stopping rule.
     patience : int
-        Give up after so many multiplier updates in a row without a smaller gap.
+        Number of consecutive multiplier updates without a smaller gap that are accepted.
 
     Examples
     --------
@@ -197,52 +228,53 @@ class MultiplierMethod:
         constraint = bench.constraint
         penalty = MemberPenalties.of(constraint, first_stiffness(bench, x0), bench.multipliers0)
         x, L, slack, target = x0, None, math.inf, math.inf
-        # Without a constraint there is nothing to update: the same function would be minimised again.
+        # Without a constraint there are no multipliers: the same function would be minimised again.
         progress = StallCheck(self.patience if constraint.members() else 1)
         since_projection = 0
         while True:
             F = bench.penalised(penalty, x)
             state = self._inner_solve(bench, F, x, L, slack)
-            # The next penalised problem may be less curved: let the estimate of L decrease again.
+            # The next penalised problem may have a smaller smoothness constant.
             x, L = state.x, 0.5 * state.L
             reached = self._evaluate(bench, penalty, x)
             since_projection += 1
             stalled = progress.stalled(reached.gap)
             settled = not reached.certifiable and reached.gap <= self._accuracy(bench, reached.fun)
-            wrap_up = bench.exhausted or stalled or settled
-            if reached.gap <= target or wrap_up or since_projection >= 30:
+            last = bench.exhausted or stalled or settled
+            late = since_projection >= SETTINGS.updates_per_projection
+            if reached.gap <= target or last or late:
                 verdict = yield Candidate(
                     bench.project(x), Multiplier(reached.inequality), before=x
                 )
-                target = 0.1 * min(reached.gap, verdict.certificate().gap)
+                target = SETTINGS.projection_share * min(reached.gap, verdict.certificate().gap)
                 since_projection = 0
             if settled:
                 return
-            if wrap_up:
+            if last:
                 raise StalledError
             penalty = penalty.recentred(constraint, state.image_x[-constraint.image_length :])
-            if reached.slack > 0.3 * slack and not self._at_rounding(bench, x):
-                penalty = penalty.stiffened(3.0)
+            large = reached.slack > SETTINGS.sufficient_decrease * slack
+            if large and not _violates_by_rounding(bench, x):
+                penalty = penalty.stiffened(SETTINGS.growth)
             slack = reached.slack
 
-    def _at_rounding(self, bench: Workbench, x: Array) -> bool:
-        """Whether what is violated is rounding: a stiffer penalty multiplies it and brings x no nearer."""
-        with bench.observe():
-            return bench.constraint.violation(x) <= _ROUNDINGS * eps(x)
-
     def _accuracy(self, bench: Workbench, fun: float) -> float:
-        """Return the accuracy of the inner problems: a tenth of the gap allowed."""
-        return 0.1 * max(bench.target.gap(fun), 1e-13 * bench.target.unit(fun))
+        """Return the final accuracy of the inner problems: a tenth of the required gap."""
+        least = SETTINGS.least_accuracy * bench.target.unit(fun)
+        return SETTINGS.accuracy_share * max(bench.target.gap(fun), least)
 
     def _inner_solve(
         self, bench: Workbench, F: Penalised, x: Array, L: float | None, slack: float
     ) -> AcceleratedState:
-        """Minimise F until its gradient contributes less to the gap than the slack of the last update."""
+        """Minimise F until its gradient contributes less to the gap than the last slack."""
 
         def tolerance(fun: float) -> float:
-            # In single precision values of F are known no better than that, and its slopes less.
-            finest = max(self._accuracy(bench, fun), 4.0 * eps(x) * bench.target.unit(fun))
-            return max(finest, min(0.1 * slack, 0.01 * abs(fun) + finest))
+            # Values of F have this rounding error, which matters in single precision; slopes have a larger
+            # one.
+            rounding = SETTINGS.roundings * eps(x) * bench.target.unit(fun)
+            least = max(self._accuracy(bench, fun), rounding)
+            coarse = SETTINGS.slack_share * slack, SETTINGS.value_share * abs(fun) + least
+            return max(least, min(coarse))
 
         return minimised(bench, F, x, L, tolerance, steps=self.steps)
 
@@ -252,7 +284,7 @@ class MultiplierMethod:
             inequality = penalty.valid_inequality(problem.constraint, x)
             fun = float(problem.objective.value(x))
             bound, _ = lower_bound(problem, x, inequality, fun)
-            # Without a lower bound the gradient of the Lagrangian measures optimality instead.
+            # Without a lower bound the gradient of the Lagrangian measures optimality.
             residual = 0.0
             if not math.isfinite(bound):
                 slope = norm(Minorant.of(problem, x, inequality).slope)
@@ -260,3 +292,9 @@ class MultiplierMethod:
             # <v, z> - support is nonpositive inside and zero where v is active.
             slack = abs(inner(inequality.direction, x) - inequality.support)
         return _StepState(fun, slack, residual, bound, inequality)
+
+
+def _violates_by_rounding(bench: Workbench, x: Array) -> bool:
+    """Whether the violation is rounding error, which a stiffer penalty would multiply and not reduce."""
+    with bench.observe():
+        return bench.constraint.violation(x) <= SETTINGS.roundings * eps(x)

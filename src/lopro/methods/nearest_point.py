@@ -1,4 +1,4 @@
-"""A squared distance over a set: its projection is the solution."""
+"""Squared distances over a set, solved by one projection."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ __all__ = ["NearestPoint"]
 
 @dataclass(frozen=True)
 class NearestPoint:
-    """The nearest point of a set by one projection, proved by the normal direction there.
+    """The nearest point of a set by one projection, proved by the normal vector at that point.
 
     Problem: min ``w/2 |x - z|^2`` over one bounded set with a linear minimiser (`L1Ball`, `Simplex`,
-    `Spectrahedron`, a bounded `Box`), or over a set of your own. Oracles: one projection, and one linear
-    minimisation or one subgradient of c.
+    `Spectrahedron`, a bounded `Box`), or over a constraint defined by the user. Oracles: one projection, and
+    one linear minimisation or one subgradient of c.
 
-    The difference ``v = z - x`` is normal to the set at the projection. For any ``v`` the maximum of
+    The difference ``v = z - x`` is normal to the set at the projection x. For any ``v`` the maximum of
     ``<v, y>`` over the set gives a lower bound, which equals the value at x if the projection is exact. For a
-    set of your own the constraint linearised at x takes its place: exact where c is differentiable at x, and
-    proved whatever the accuracy of the projection.
+    constraint of the user the linearisation of c at x replaces the set: the bound is tight where c is
+    differentiable at x, and valid whatever the accuracy of the projection.
 
     Examples
     --------
@@ -52,10 +52,10 @@ class NearestPoint:
     )
 
     def fit(self, problem: Problem) -> Fit | None:
-        """Return the fit of the method if the problem has its form, else None."""
+        """Return the fit to a problem of this form; None for other problems."""
         set_ = problem.constraint
-        easy = _has_minimizer(set_) or _is_own(set_)
-        if not easy or _distance(problem.objective) is None:
+        supported = _has_minimizer(set_) or _is_opaque(set_)
+        if not supported or _distance(problem.objective) is None:
             return None
         return Fit(self, "a squared distance over a set is one projection")
 
@@ -75,19 +75,19 @@ class NearestPoint:
         bench.tick()
         x = bench.project(z)
         normal, c = weight * (z - x), bench.constraint
-        easy = _has_minimizer(bench.problem.constraint)
-        proof = c.support_inequality(-normal) if easy else linearised(c, x, normal)
-        yield Candidate(x, Multiplier(proof), before=z)
+        bounded = _has_minimizer(bench.problem.constraint)
+        inequality = c.support_inequality(-normal) if bounded else linearised(c, x, normal)
+        yield Candidate(x, Multiplier(inequality), before=z)
         raise StalledError
 
 
 def _has_minimizer(set_: Constraint) -> bool:
-    """Whether a set is bounded and minimises linear functions."""
+    """Whether a set is bounded and has a linear minimiser."""
     return isinstance(set_, (CompactSet, Box)) and set_.has_linear_minimizer
 
 
-def _is_own(set_: Constraint) -> bool:
-    """Whether a set is one function, of which values, subgradients and projections are all that is known."""
+def _is_opaque(set_: Constraint) -> bool:
+    """Whether a set is given by one function with values, subgradients and projections alone."""
     opaque = len(set_.terms) == 1 and isinstance(set_.terms[0].atom, Opaque)
     return opaque and not set_.has_image_set
 

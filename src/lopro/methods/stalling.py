@@ -1,4 +1,4 @@
-"""Whether a run still makes progress."""
+"""The test whether a run still makes progress."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ __all__ = ["StallCheck"]
 
 
 class StallCheck:
-    """Whether a gap, or another measure of what is left, still falls within so many checks.
+    """Whether a gap, or another measure of optimality, has stopped decreasing.
 
     Parameters
     ----------
     patience : int
-        Checks in a row without progress that are accepted.
+        Number of consecutive checks without progress that are accepted.
     share : float
-        Progress is a fall below this share of the least value so far.
+        A value below this share of the value at the last progress counts as progress.
 
     Examples
     --------
@@ -30,7 +30,7 @@ class StallCheck:
         self.best, self.idle = math.inf, 0
 
     def stalled(self, gap: float) -> bool:
-        """Add the gap of a check; return whether there were too many without progress."""
-        falls = gap < self.share * self.best
-        self.best, self.idle = (gap, 0) if falls else (self.best, self.idle + 1)
+        """Add the value of a check; return whether more checks than accepted made no progress."""
+        progress = gap < self.share * self.best
+        self.best, self.idle = (gap, 0) if progress else (self.best, self.idle + 1)
         return self.idle > self.patience

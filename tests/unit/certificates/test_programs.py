@@ -50,7 +50,7 @@ def test_it_is_the_certificate_of_the_terms(f, c, outside):
     rows = rng.standard_normal(m)
     found = forms.proof.outcome(x, rows, ())
     problem = forms.composite
-    v = forms.split(rows, np.zeros(SIZE))
+    v = forms.split_multipliers(rows, np.zeros(SIZE))
     bound = lower_bound(problem, x, v, problem.smooth.strong_convexity())
     if found is None:  # what is left of the slope costs distance, in the units of the squares
         assert forms.proof.squares and forms.proof.convexity == 0.0 and not bound.flat

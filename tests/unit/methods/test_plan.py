@@ -65,17 +65,17 @@ def test_methods_without_fit_are_asked_to_check(rng: Any) -> None:
 def test_what_does_not_fit_is_told_in_words_without_an_exception(rng: Any) -> None:
     problem = Problem(Logistic(np.eye(2), np.ones(2)), ResidualBall(np.eye(2), np.zeros(2), 1.0))
     forms = Forms(problem)
-    assert forms.program_lacks == "the objective is not given by a matrix P"
-    assert forms.composite_lacks is None
+    assert forms.program_obstacle == "the objective is not given by a matrix P"
+    assert forms.composite_obstacle is None
     assert ProgramEngines().fit(problem) is None
     with pytest.raises(lopro.MissingCapabilityError, match="matrix P"):
         lopro.solve(problem, method=ProgramEngines())
     ball = Problem(SquaredDistance(np.ones(2)), ResidualBall(np.eye(2), np.zeros(2), 1.0))
-    assert Forms(ball).program_lacks == (
-        "the constraint is not given by rows whose entries are at hand"
+    assert Forms(ball).program_obstacle == (
+        "the constraint is not given by rows of an explicit matrix"
     )
     matrix = Problem(SquaredDistance(np.ones((2, 2))))
-    assert Forms(matrix).composite_lacks == "second-order methods take vectors of a known size"
+    assert Forms(matrix).composite_obstacle == "second-order methods take vectors of a known size"
 
 
 def test_highs_is_not_asked_for_quadratic_programs(rng: Any) -> None:
@@ -139,7 +139,7 @@ def test_multipliers_of_rows_and_bounds_go_to_their_terms() -> None:
     box, again = Polyhedron.box(np.zeros(3), np.ones(3)), Polyhedron.box(np.zeros(3), np.full(3, 2))
     more = Polyhedron(np.ones((1, 3)), [2.0])
     forms = Forms(Problem(SquaredDistance(np.ones(3)), Intersection(rows, again, more, box)))
-    found = forms.split(np.array([1.0, 2.0, 3.0]), np.array([4.0, -5.0, 0.0]))
+    found = forms.split_multipliers(np.array([1.0, 2.0, 3.0]), np.array([4.0, -5.0, 0.0]))
     # The upper bound of the second box is the tight one; both have the lower bound, and the first pays.
     expected = [[1.0, 2.0], [0.0, -5.0, 0.0], [3.0], [4.0, 0.0, 0.0]]
     for v, reference in zip(found, expected, strict=True):
@@ -279,4 +279,4 @@ def test_squares_with_a_sparse_normal_matrix_add_no_variables(rng: Any) -> None:
     assert Forms(Problem(f, Affine(rows, 1.0, 1.0))).variables == n
     few = LeastSquares(rng.standard_normal((3, n)), np.ones(3))
     dense = Problem(few, Polyhedron(rng.standard_normal((5, n)), np.ones(5)))
-    assert Forms(dense).program_lacks == "the objective is not given by a matrix P"
+    assert Forms(dense).program_obstacle == "the objective is not given by a matrix P"

@@ -1,7 +1,7 @@
-"""Methods with second derivatives, for problems with data in memory."""
+"""Methods that use second derivatives, for problems with their data in memory."""
 
-from lopro.methods.second_order.forms import composite, quadratic_program
+from lopro.methods.second_order.forms import composite
 from lopro.methods.second_order.newton_multipliers import NewtonMultipliers
 from lopro.methods.second_order.program_engines import ProgramEngines
 
-__all__ = ["NewtonMultipliers", "ProgramEngines", "composite", "quadratic_program"]
+__all__ = ["NewtonMultipliers", "ProgramEngines", "composite"]

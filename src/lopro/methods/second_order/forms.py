@@ -1,7 +1,8 @@
-"""Problems as second-order methods take them: composite problems and quadratic programs, from their terms.
+"""The forms of a problem that second-order methods solve: composite problems and quadratic programs.
 
-Everything is read from the data: NumPy arrays, sparse matrices, operators, arrays on a device (in double
-precision) of real numbers. Nothing is fetched, and double precision is not copied.
+Both are read from the terms of a problem with real data: NumPy arrays, sparse matrices, operators, and arrays
+on a device in double precision. No data are transferred from a device, and data in double precision are not
+copied.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy  # parts of it load when first used
 
 from lopro.certificates import VariableBounds
 from lopro.certificates.programs import ProgramProof
@@ -21,35 +21,37 @@ from lopro.errors import MissingCapabilityError
 from lopro.functions.atoms import HalfSquare, Interval, Linear, Opaque, Quadratic
 from lopro.functions.term import Term, bounds_of
 from lopro.linalg.dense import Array
-from lopro.maps.host import engine_matrix, host_matrix, host_vector, widens_there
+from lopro.maps.host import engine_matrix, host_matrix, widens_there
 from lopro.methods.answers import term_multipliers
+from lopro.methods.second_order.quadratic_terms import (
+    has_sparse_normal_matrix,
+    is_quadratic,
+    is_small_square,
+    quadratic_function,
+    stacked,
+    with_image_variables,
+)
 from lopro.newton.problem import Composite
-from lopro.newton.smooth import FILL, Image
+from lopro.newton.smooth import Image
 from lopro.problem import Problem
 
-__all__ = ["Forms", "composite", "has_second_derivatives", "quadratic_program"]
-
-
-#: Dense squares are few if there are so many variables for each. Time of Newton's method over that of the
-#: sparse program, with a ridge, one sparse row and a box: 2.0 with 50 squares of 200 variables, 6 with 10;
-#: 0.83 with 250 of 1000, 2.6 with 166, 31 with 50.
-_FEW = 4
+__all__ = ["Forms", "composite"]
 
 
 class Forms:
-    """The forms of a problem that second-order methods take; each is made once, on first use.
+    """The forms of a problem that second-order methods solve; each is computed once, when first used.
 
     Parameters
     ----------
     problem : Problem
-        Any problem: the attributes that end in ``_lacks`` say in words why it has not got a form.
+        Any problem: `composite_obstacle` and `program_obstacle` state why it does not have a form.
 
     Examples
     --------
     >>> import numpy as np, lopro
     >>> from lopro.methods.second_order.forms import Forms
     >>> forms = Forms(lopro.Problem(lopro.objectives.L1Norm(shape=(2,))))
-    >>> forms.program_lacks, forms.composite_lacks
+    >>> forms.program_obstacle, forms.composite_obstacle
     ('the objective is not given by a matrix P', None)
     """
 
@@ -59,7 +61,8 @@ class Forms:
         self.sets = problem.constraint.terms
 
     @cached_property
-    def _points_lack(self) -> str | None:
+    def _points_obstacle(self) -> str | None:
+        """Why second-order methods cannot use the points of the problem; None if they can."""
         shape = self.problem.shape
         if shape is None or len(shape) != 1:
             return "second-order methods take vectors of a known size"
@@ -70,15 +73,15 @@ class Forms:
                 continue
             if is_complex(like):
                 return "second-order methods take real numbers"
-            if not on_host(like) and is_single(like) and not self._widens:
-                return "second-order methods take float64 on a device; lopro.Auto() takes float32 as well"
+            if not on_host(like) and is_single(like) and not self._can_widen:
+                return "second-order methods take float64 on a device; lopro.Auto() accepts float32 as well"
             if opaque and not isinstance(like, np.ndarray):
                 return "second-order methods take functions of NumPy arrays; use lopro.Auto()"
         return None
 
     @property
-    def _widens(self) -> bool:
-        """Whether all matrices in single precision can be copied in double precision where they are."""
+    def _can_widen(self) -> bool:
+        """Whether all matrices in single precision can be copied to double precision on their device."""
         maps = [term.map for term in (*self.terms, *self.sets) if term.map is not None]
         return all(on_host(A.like) or widens_there(A) for A in maps)
 
@@ -90,12 +93,12 @@ class Forms:
 
     @cached_property
     def sets_on_host(self) -> tuple[Term, ...]:
-        """The terms of the sets for vectors on the host."""
+        """The terms of the constraint, with maps for vectors on the host."""
         return tuple(term.on_host(self.size) for term in self.sets)
 
     @cached_property
     def norms(self) -> tuple[Term, ...]:
-        """The terms of the objective that have a prox only."""
+        """The nonsmooth terms of the objective, of which the prox is known."""
         return tuple(term for term in self.terms if not term.second_order)
 
     @cached_property
@@ -104,27 +107,27 @@ class Forms:
         return all(isinstance(t.atom, Linear) for t in self.terms if t.second_order)
 
     @cached_property
-    def composite_lacks(self) -> str | None:
-        """Why Newton's method cannot take the problem; None if it can."""
-        return self._points_lack or Composite.lacks((*self.sets, *self.terms))
+    def composite_obstacle(self) -> str | None:
+        """Why Newton's method cannot solve the problem; None if it can."""
+        return self._points_obstacle or Composite.lacks((*self.sets, *self.terms))
 
     @cached_property
     def composite(self) -> Composite:
-        """The problem as Newton's method takes it."""
+        """The composite problem of Newton's method."""
         return Composite.of((*self.sets, *self.terms), self.size)
 
     @cached_property
-    def program_lacks(self) -> str | None:
-        """Why the problem is no quadratic program whose entries are at hand; None if it is one."""
-        if self._points_lack is not None:
-            return self._points_lack
+    def program_obstacle(self) -> str | None:
+        """Why the problem is not a quadratic program with explicit matrices; None if it is one."""
+        if self._points_obstacle is not None:
+            return self._points_obstacle
         for term in self.terms:
-            if not (_is_quadratic(term) or self._is_sparse(term)):
+            if not (is_quadratic(term) or self._may_add_variables(term)):
                 return "the objective is not given by a matrix P"
         for term in self.sets:
-            at_hand = term.is_identity or term.entries is not None
-            if not (at_hand and isinstance(term.atom, Interval)):
-                return "the constraint is not given by rows whose entries are at hand"
+            explicit = term.is_identity or term.entries is not None
+            if not (explicit and isinstance(term.atom, Interval)):
+                return "the constraint is not given by rows of an explicit matrix"
         if len(self._matrices) == len(self.sets):
             return None
         least, most = self.box
@@ -132,42 +135,38 @@ class Forms:
 
     @cached_property
     def program(self) -> QuadraticProgram:
-        """The problem as a quadratic program; ``P`` is a normal matrix where f is a sum of squares.
+        """The problem as a quadratic program; ``P`` is the normal matrix ``D'D`` of a sum of squares.
 
-        Squares of images ``y = D x - b`` that have no sparse normal matrix add variables ``y``, after those
-        of the problem, and the rows ``D x - y = b``, after its rows.
+        A square whose normal matrix would not be sparse adds its image ``y = D x - b`` to the variables,
+        after those of the problem, and the rows ``D x - y = b`` after the rows of the problem.
         """
         kept = [term for term in self.terms if term not in self._images]
-        P, q, constant = _quadratic(kept, self.size)
+        P, q, constant = quadratic_function(kept, self.size)
         rows: list[Any] = [term.atom for term in self.sets if not term.is_identity]
         if len(rows) == 1:
             A, lower, upper = self._matrices[0], rows[0].lower, rows[0].upper
         elif rows:
-            A = _stacked(self._matrices)
+            A = stacked(self._matrices)
             lower, upper = (
                 np.concatenate([getattr(r, k) for r in rows]) for k in ("lower", "upper")
             )
         else:
             A, lower, upper = np.zeros((0, self.size)), np.zeros(0), np.zeros(0)
         program = QuadraticProgram(P, q, A, lower, upper, *self.box, constant)
-        return _with_images(program, self._images) if self._images else program
+        return with_image_variables(program, self._images) if self._images else program
 
     @cached_property
     def _images(self) -> tuple[Term, ...]:
         """The squares whose images are variables of the program."""
         return tuple(term for term in self.terms if self._adds_variables(term))
 
-    def _is_sparse(self, term: Term) -> bool:
-        """Whether a square is one of few images, beside rows that are sparse."""
-        if not isinstance(term.atom, HalfSquare) or term.is_identity or self._has_dense_rows:
-            return False
-        rows, columns = term.D.shape
-        B = term.entries
-        return B is not None and rows * (_FEW if isinstance(B, np.ndarray) else 1) <= columns
+    def _may_add_variables(self, term: Term) -> bool:
+        """Whether a square has few rows and all rows of the constraint are sparse."""
+        return not self._has_dense_rows and is_small_square(term)
 
     def _adds_variables(self, term: Term) -> bool:
-        """Whether the images of a square are variables of the program: their normal matrix is not sparse."""
-        return self._is_sparse(term) and not _has_sparse_normal_matrix(term.entries)
+        """Whether the image of a square is a variable of the program: its normal matrix is not sparse."""
+        return self._may_add_variables(term) and not has_sparse_normal_matrix(term.entries)
 
     @cached_property
     def _has_dense_rows(self) -> bool:
@@ -175,7 +174,7 @@ class Forms:
 
     @cached_property
     def proof(self) -> ProgramProof | None:
-        """Proves answers from the data; None where f is linear or some data are not on the host."""
+        """The proof of an answer from the data; None where f is linear or some data are not on the host."""
         if self.linear:
             return None
         squares = [t.on_host(self.size) for t in self.terms if isinstance(t.atom, HalfSquare)]
@@ -185,7 +184,7 @@ class Forms:
         P, q, constant, A = p.P, p.q, p.constant, p.A
         if squares:
             others = [term for term in self.terms if not isinstance(term.atom, HalfSquare)]
-            P, q, constant = _quadratic(others, self.size)
+            P, q, constant = quadratic_function(others, self.size)
             A = p.A[:m, : self.size] if self._images else p.A
         sides = p.lower[:m], p.upper[:m]
         return ProgramProof(P, q, constant, squares, A, *sides, VariableBounds(*self.box))
@@ -202,34 +201,30 @@ class Forms:
 
     @cached_property
     def _added(self) -> int:
-        """Number of images that are variables of the program, of which each has a row."""
+        """Number of variables that are entries of images; each adds a row."""
         return sum(term.D.shape[0] for term in self._images)
 
     @cached_property
     def sparse(self) -> bool:
-        """Whether the matrices of the program are sparse; known without forming them."""
+        """Whether the matrices of the program are sparse; they are not formed for the answer."""
         if self._matrices and all(isinstance(M, np.ndarray) for M in self._matrices):
             return False
         return not any(isinstance(M, np.ndarray) for t, M in self._curved if t not in self._images)
 
     @cached_property
     def entries(self) -> int:
-        """Number of entries of the matrices of the program, as they are stored."""
-        found = self.variables
-        for M in self._matrices:
-            found += int(M.size)
-        for _, M in self._curved:
-            found += int(M.size)
-        return found
+        """Number of stored entries of the matrices of the program."""
+        matrices = [*self._matrices, *(M for _, M in self._curved)]
+        return self.variables + sum(int(M.size) for M in matrices)
 
     @cached_property
     def _matrices(self) -> list[Any]:
-        """The matrices of the sets, but for bounds of variables."""
+        """The matrices of the constraint, without bounds of variables."""
         return [term.entries for term in self.sets if not term.is_identity]
 
     @cached_property
     def _curved(self) -> list[tuple[Term, Any]]:
-        """The matrices of the objective, with their terms."""
+        """The quadratic terms of the objective with their matrices."""
         return [
             (t, t.entries if isinstance(t.atom, HalfSquare) else engine_matrix(t.atom.P))
             for t in self.terms
@@ -239,21 +234,21 @@ class Forms:
 
     @cached_property
     def exact(self) -> bool:
-        """Whether the program is the problem itself: normal matrices are rounded when they are formed."""
+        """Whether the program has the data of the problem: a normal matrix is rounded when it is formed."""
         return all(not isinstance(term.atom, HalfSquare) or term.is_identity for term in self.terms)
 
     @cached_property
     def box(self) -> tuple[Array, Array]:
-        """The largest lower and the smallest upper bounds of single variables."""
+        """The largest lower and the smallest upper bound of each variable."""
         return bounds_of(self.sets, self.size)
 
-    def split(self, rows: Array, box: Array) -> Image:
-        """Return one array for each term of the sets from multipliers of all rows and of the box."""
+    def split_multipliers(self, rows: Array, box: Array) -> Image:
+        """Return the multipliers of each term of the constraint from those of all rows and of the box."""
         found, start, box = [], 0, box[: self.size]
         for term in self.sets:
             if term.is_identity:
                 assert isinstance(term.atom, Interval)
-                # The box is the intersection of all bounds: the first that is as tight pays for it.
+                # The box is the intersection of all bounds: a multiplier belongs to the first tight one.
                 least, most = self.box
                 here = np.where(box > 0.0, term.atom.upper == most, term.atom.lower == least)
                 found.append(np.where(here, box, 0.0))
@@ -263,7 +258,7 @@ class Forms:
                 start += term.D.shape[0]
         return tuple(found)
 
-    def joined(self, multipliers: Sequence[Array]) -> tuple[Array, Array]:
+    def joined_multipliers(self, multipliers: Sequence[Array]) -> tuple[Array, Array]:
         """Return the multipliers of all rows and of the box from those of the members of the constraint."""
         found = term_multipliers(self.problem.constraint, multipliers)
         rows, box = [np.zeros(0)], np.zeros(self.size)
@@ -276,17 +271,18 @@ class Forms:
 
     @property
     def has_active_sets(self) -> bool:
-        """Whether a guess of the active rows is worth a try: of a dense quadratic program."""
-        return self.program_lacks is None and not (self.linear or self.sparse)
+        """Whether a guess of the active rows may save time: the problem is a dense quadratic program."""
+        return self.program_obstacle is None and not (self.linear or self.sparse)
 
 
 def composite(problem: Problem) -> Composite:
-    """Return a problem as the Newton method takes it.
+    """Return the composite problem of Newton's method.
 
     Raises
     ------
     MissingCapabilityError
-        Where the objective has no second derivatives at hand, or the set is not given by rows or balls.
+        If the objective has a term that Newton's method cannot treat, or the set is not given by rows, balls
+        or cones.
 
     Examples
     --------
@@ -298,108 +294,6 @@ def composite(problem: Problem) -> Composite:
     ['Interval']
     """
     forms = Forms(problem)
-    if forms.composite_lacks is not None:
-        raise MissingCapabilityError(forms.composite_lacks)
+    if forms.composite_obstacle is not None:
+        raise MissingCapabilityError(forms.composite_obstacle)
     return forms.composite
-
-
-def quadratic_program(problem: Problem) -> QuadraticProgram:
-    """Return a problem with a linear or quadratic objective as a quadratic program.
-
-    Raises
-    ------
-    MissingCapabilityError
-        Where the objective is not a quadratic function whose matrix is at hand, or the set is not
-        given by rows.
-    """
-    forms = Forms(problem)
-    if forms.program_lacks is not None:
-        raise MissingCapabilityError(forms.program_lacks)
-    return forms.program
-
-
-def has_second_derivatives(problem: Problem) -> bool:
-    """Whether no term of the objective is a callable without second derivatives."""
-    return all(
-        not isinstance(term.atom, Opaque) or term.atom.function.has_hessian
-        for term in problem.objective.terms
-    )
-
-
-def _is_quadratic(term: Term) -> bool:
-    """Whether a term is linear, or quadratic with a matrix at hand or one that is cheap to form."""
-    atom = term.atom
-    if isinstance(atom, Linear) or (isinstance(atom, HalfSquare) and term.is_identity):
-        return True
-    if isinstance(atom, Quadratic):
-        return engine_matrix(atom.P) is not None
-    if not isinstance(atom, HalfSquare):
-        return False
-    B = term.entries
-    return isinstance(B, np.ndarray) and B.shape[0] >= B.shape[1]
-
-
-def _has_sparse_normal_matrix(B: Any) -> bool:
-    """Whether ``B'B`` has about as many entries as ``B``."""
-    if not scipy.sparse.issparse(B):
-        return False
-    counts = np.diff(scipy.sparse.csr_array(B).indptr).astype(np.float64)
-    return bool(counts @ counts <= FILL * B.nnz)
-
-
-def _with_images(program: QuadraticProgram, terms: Sequence[Term]) -> QuadraticProgram:
-    """Return a program with variables ``y = D x - b`` and the squares ``s/2 |y|^2``."""
-    B = scipy.sparse.vstack([scipy.sparse.csr_array(term.entries) for term in terms], format="csr")
-    k, n = B.shape
-    sides = [np.zeros(t.size) if t.offset is None else host_vector(t.offset).ravel() for t in terms]
-    b, free = np.concatenate(sides), np.full(k, np.inf)
-    curvature = np.concatenate([np.full(t.size, t.scale) for t in terms])
-    P = scipy.sparse.csr_array((n, n)) if program.P is None else scipy.sparse.csr_array(program.P)
-    A = scipy.sparse.csr_array(program.A)
-    return QuadraticProgram(
-        scipy.sparse.block_diag([P, scipy.sparse.diags_array(curvature)], format="csr"),
-        np.concatenate([program.q, np.zeros(k)]),
-        scipy.sparse.block_array([[A, None], [B, -scipy.sparse.eye_array(k)]], format="csr"),
-        np.concatenate([program.lower, b]),
-        np.concatenate([program.upper, b]),
-        np.concatenate([program.least, -free]),
-        np.concatenate([program.most, free]),
-        program.constant,
-    )
-
-
-def _stacked(matrices: Sequence[Any]) -> Any:
-    """Return matrices below each other, sparse where one of them is."""
-    # One dense block of some size makes the whole of it dense for the solvers; a few rows do not.
-    sparse = any(scipy.sparse.issparse(M) for M in matrices)
-    return scipy.sparse.vstack(matrices, format="csr") if sparse else np.vstack(matrices)
-
-
-def _quadratic(terms: Sequence[Term], size: int) -> tuple[Any, Array, float]:
-    """Return the matrix (None for zero), the slope and the constant of a quadratic function."""
-    if len(terms) == 1 and isinstance(terms[0].atom, Quadratic) and terms[0].scale == 1.0:
-        return _parts(terms[0], size)
-    P: Any = None
-    q, constant = np.zeros(size), 0.0
-    for term in terms:
-        if isinstance(term.atom, Linear):
-            q = q + host_vector(term.atom.c)
-            continue
-        matrix, slope, own = _parts(term, size)
-        matrix = matrix if term.scale == 1.0 else term.scale * matrix
-        P = matrix if P is None else P + matrix
-        q, constant = q + term.scale * slope, constant + term.scale * own
-    return P, q, constant
-
-
-def _parts(term: Term, size: int) -> tuple[Any, Array, float]:
-    """Return matrix, slope and constant of a quadratic term without its scale."""
-    atom = term.atom
-    if isinstance(atom, Quadratic):
-        return engine_matrix(atom.P), host_vector(atom.q), atom.constant
-    B = None if term.is_identity else term.entries
-    b = np.zeros(size if B is None else len(B)) if term.offset is None else host_vector(term.offset)
-    square = 0.5 * float(b @ b)
-    if B is None:
-        return scipy.sparse.eye_array(size, format="csr"), -b, square
-    return B.T @ B, -(b @ B), square

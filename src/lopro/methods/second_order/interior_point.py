@@ -1,4 +1,4 @@
-"""An independent reference: the problem in conic form, solved by Clarabel's interior point method."""
+"""Problems in conic form, solved by the interior point method of Clarabel: an independent reference."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ __all__ = ["InteriorPoint", "UnprovedRay"]
 
 
 class UnprovedRay(OverflowError):
-    """The conic solver takes the objective for unbounded; its ray is no proof."""
+    """The conic solver reports an unbounded objective, with a ray that proves nothing."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,12 @@ class InteriorPoint:
     Problem: min f(x) s.t. c(x) <= 0, where f is a sum of `L1Norm`, `Linear`, `LeastSquares`, `Quadratic`,
     `SquaredDistance`, `Logistic` and `PairLoss` with nonnegative factors, and the set is a `Polyhedron`,
     a `Simplex`, a `ResidualBall`, a `SecondOrderCone`, a `PSDCone`, a `Spectrahedron` or an
-    `Intersection` of those. Oracles: none, it reads the data. Theorem (path-following for self-concordant
+    `Intersection` of those. Oracles: none; it reads the data. Theorem (path-following for self-concordant
     barriers): ``O(sqrt(nu) log 1/eps)`` iterations with a barrier of parameter ``nu``; each factors a matrix
     with as many rows as there are data.
 
-    The point is made exactly feasible by one projection, and certified by lopro with the multiplier of
-    the solver, which is moved into the dual cone first: what is certified does not rest on the solver.
+    The point is made feasible by one projection, and certified with the multiplier of the solver, which is
+    moved into the dual cone first: the certificate does not depend on the solver.
 
     Parameters
     ----------
@@ -72,8 +72,8 @@ class InteriorPoint:
 
     Departures
     ----------
-    Clarabel is a primal-dual predictor-corrector method, for which the bound above is not proved; it is
-    what the theory offers for its simpler relatives. An iteration of the run is one of Clarabel's.
+    Clarabel is a primal-dual predictor-corrector method, for which the bound above is not proved; the bound
+    holds for simpler path-following methods. An iteration of the run is an iteration of Clarabel.
 
     Examples
     --------
@@ -100,12 +100,12 @@ class InteriorPoint:
         check_number("accuracy", self.accuracy, minimum=0.0, exclusive=True)
 
     def check(self, problem: Problem) -> None:
-        # That the set is empty is reported by the run, not by this check of what the parts can do.
+        # The run, not this check of capabilities, reports an empty set.
         with suppress(InfeasibleError):
             _translated(problem, _point_of(problem))
 
     def fit(self, problem: Problem) -> Fit | None:
-        """Return the method with the conic form of a problem, None where there is none."""
+        """Return the fit to a problem with its conic form; None if it has none."""
         try:
             program, sets = _translated(problem, _point_of(problem))
         except InfeasibleError:  # the run reports it
@@ -117,7 +117,7 @@ class InteriorPoint:
 
         def start(bench: Workbench, x0: Array) -> Candidates:
             if problem.shape is None or is_complex(x0) != is_complex(_point_of(problem)):
-                return self.run(bench, x0)  # the type of the points is known from the start
+                return self.run(bench, x0)  # shape and type of the points are those of the start
             return self._run(program, sets, form, bench, x0)
 
         return Fit(self, "it has a conic form", cost, start)
@@ -146,18 +146,19 @@ class InteriorPoint:
         _raise_if_unsolvable(answer, sets, multipliers, eps(x0))
         x_hat = from_real_vector(answer.x[: program.size], x0)
         if any(m.is_semidefinite for m in bench.problem.constraint.members()):
-            x_hat = symmetric_part(x_hat)  # to more digits than the engine's
+            x_hat = symmetric_part(x_hat)  # Clarabel's point is symmetric up to its accuracy only
         inequality = _valid_inequality(sets, multipliers, x0)
         x = bench.project(x_hat)
         verdict = yield Candidate(x, Multiplier(inequality), before=x_hat)
         if verdict.certificate().relative_gap <= bench.target.tol:
             return
-        # The rows of the objective have multipliers, too: with all of them no radius is needed.
+        # With the multipliers of the rows of the objective as well, no radius is needed.
         bound = _proved_bound(form, program, answer, bench, inequality)
         yield Candidate(x, bound, before=x_hat)
 
 
 def _point_of(problem: Problem) -> Array:
+    """Return a point of the shape of the problem, real where the shape is not known."""
     return problem.start(None) if problem.shape is not None else np.zeros(1)
 
 
@@ -179,14 +180,14 @@ def _proved_bound(
     bench: Workbench,
     inequality: ValidInequality,
 ) -> ProvedBound:
-    """Return the bound of the multipliers of the whole program, with the distance within which it holds."""
+    """Return the bound from the multipliers of all rows, with the distance within which it holds."""
     current_deadline().check()
     cones = [(cone, cone.rows) for cone in form.cones]
     P, A = scipy.sparse.csr_array(form.P), scipy.sparse.csr_array(form.A)
     data = ConicData(P, form.q, A, form.b, cones)
     v, z = repaired(data, answer.x, answer.rows, answer.slacks)
     bound = conic_bound(data, v, z)
-    # Auxiliary variables are functions of the others: their slopes are paid for at once.
+    # Auxiliary variables are functions of the others: the cost of their slopes is subtracted here.
     own, others = slice(program.size), slice(program.size, None)
     far = bound.reach(v, bench.unit)[others]
     value = bound.value - float(bound.slopes[others] @ far) * (1.0 + (len(v) + 8) * EPS)
@@ -217,7 +218,7 @@ def _raise_if_unsolvable(
         if cones_exclude(sets, multipliers, unit):
             raise InfeasibleError("the set is empty: multipliers of the conic solver prove it")
         raise StalledError(
-            "the conic solver takes the set for empty, but its multipliers do not prove it"
+            "the conic solver reports an empty set, but its multipliers do not prove it"
         )
     if answer.status is AnswerStatus.UNBOUNDED:
         raise UnprovedRay("the objective has no lower bound on the set (a ray of the conic solver)")

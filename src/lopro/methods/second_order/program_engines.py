@@ -1,4 +1,4 @@
-"""Quadratic and linear programs: solved by an engine, proved by us."""
+"""Quadratic and linear programs, solved by an engine; the proof does not depend on the engine."""
 
 from __future__ import annotations
 
@@ -30,20 +30,21 @@ __all__ = ["ProgramEngines"]
 
 @dataclass(frozen=True)
 class ProgramEngines:
-    """Quadratic programs by PIQP, linear ones by HiGHS or PIQP, and where these fail by Clarabel.
+    """Quadratic programs by PIQP, linear programs by HiGHS or PIQP, and by Clarabel where these fail.
 
     Problem: min 1/2 x'Px + q'x s.t. l <= Mx <= u, given as a sum of `Quadratic`, `Linear` and
     `SquaredDistance` over a `Polyhedron`, a box, an `Affine` set, a `Simplex`, or an `Intersection` of those.
-    Oracles: none, it reads the data.
+    Oracles: none; it reads the data.
 
-    What is certified does not rest on the engine: its point and its multipliers are refined by Newton steps
-    on the augmented Lagrangian, and the bound is computed from the data with the rounding of its own
-    arithmetic. INFEASIBLE and UNBOUNDED are reported only with a ray that has been checked.
+    The certificate does not depend on the engine: its point and its multipliers are refined by Newton steps
+    on the augmented Lagrangian, and the bound is computed from the data and includes its own rounding error.
+    INFEASIBLE and UNBOUNDED are reported only with a ray that has been checked.
 
     Parameters
     ----------
     engines : tuple of str
-        Which ones to run, in this order: ``"piqp"``, ``"highs"``, ``"clarabel"``; by default those that fit.
+        The engines to run, in this order, of ``"piqp"``, ``"highs"``, ``"clarabel"``; by default those that
+        suit the program.
 
     References
     ----------
@@ -79,27 +80,27 @@ class ProgramEngines:
     )
 
     def check(self, problem: Problem) -> None:
-        lacking = self._lacks(Forms(problem))
-        if lacking is not None:
-            raise MissingCapabilityError(lacking)
+        obstacle = self._obstacle(Forms(problem))
+        if obstacle is not None:
+            raise MissingCapabilityError(obstacle)
 
-    def _lacks(self, forms: Forms) -> str | None:
-        if forms.program_lacks is None and set(self.engines) == {"highs"} and not forms.linear:
+    def _obstacle(self, forms: Forms) -> str | None:
+        if forms.program_obstacle is None and set(self.engines) == {"highs"} and not forms.linear:
             return "HiGHS solves linear programs only, and the objective is quadratic"
-        return forms.program_lacks
+        return forms.program_obstacle
 
     def fit(self, problem: Problem) -> Fit | None:
-        """Return why the method fits a problem and what it would cost; None where it does not."""
+        """Return the fit to a problem, with its reason and cost; None if the method does not fit."""
         return self.fit_to(Forms(problem))
 
     def fit_to(self, forms: Forms) -> Fit | None:
-        """Return the same for forms that other methods may share."""
-        if self._lacks(forms) is not None:
+        """Return the fit to the forms of a problem, which methods share."""
+        if self._obstacle(forms) is not None:
             return None
         kind = "linear" if forms.linear else "quadratic"
         density = "" if forms.sparse else "dense "
-        usual = "highs" if forms.linear else "piqp" if installed("piqp") else "clarabel"
-        first = self.engines[0] if self.engines else usual
+        default = "highs" if forms.linear else "piqp" if installed("piqp") else "clarabel"
+        first = self.engines[0] if self.engines else default
         cost = engine_cost(forms.rows, forms.variables, forms.entries, forms.sparse, first)
         return Fit(self, f"it is a {density}{kind} program", cost, partial(self._run, forms))
 
@@ -109,11 +110,11 @@ class ProgramEngines:
     def _engines(self, forms: Forms) -> Sequence[Engine]:
         return [ENGINES[name] for name in self.engines] or engines_for(forms.program)
 
-    def _warm(self, forms: Forms, bench: Workbench) -> Iterator[Engine]:
-        """Yield the answers of warm starts, if multipliers are given."""
+    def _active_set(self, forms: Forms, bench: Workbench) -> Iterator[Engine]:
+        """Yield the active-set method for a warm start, if multipliers are given and it may save time."""
         given = bench.multipliers0 if bench.warm and forms.has_active_sets else None
         if given is not None and guess_pays(forms.rows, forms.size):
-            rows, box = forms.joined([host_vector(v) for v in given])
+            rows, box = forms.joined_multipliers([host_vector(v) for v in given])
             yield lambda program, tol, seconds: solve_by_active_set(program, rows, box)
 
     def _run(self, forms: Forms, bench: Workbench, x0: Array) -> Candidates:
@@ -125,22 +126,22 @@ class ProgramEngines:
             bench.target.scale,
             lambda: bench.unit,
             None if math.isinf(left) else left,
-            convex=True,  # objectives have checked their matrices when they were made
-            engines=[*self._warm(forms, bench), *self._engines(forms)],
+            convex=True,  # objectives check their matrices at construction
+            engines=[*self._active_set(forms, bench), *self._engines(forms)],
             problem=lambda: forms.composite,
-            split=forms.split,
+            split=forms.split_multipliers,
             proof=forms.proof,
             size=forms.size,
         )
         bench.tick()
         count("factorizations")
         if outcome.status is Status.UNBOUNDED and not forms.exact:
-            raise StalledError  # a ray of a normal matrix, which is rounded
+            raise StalledError  # the normal matrix is rounded: its ray proves nothing
         if isinstance(outcome.ray, tuple):
-            outcome = replace(outcome, ray=forms.split(*outcome.ray))
+            outcome = replace(outcome, ray=forms.split_multipliers(*outcome.ray))
         late = outcome.status is Status.STOPPED and current_deadline().passed
         if late and outcome.certificate is None:
-            # A projection is a program again, and there is no time for it.
+            # The projection would be another program, for which no time is left.
             evidence = evidence_of(forms.sets_on_host, outcome, bench, x0, member_multipliers)
             yield Candidate(asarray_like(outcome.x, x0), evidence)
         else:
