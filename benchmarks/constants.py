@@ -43,7 +43,7 @@ FAMILIES = {
     "newton": (_VECTORS,),
     "newton.programs": (_PROGRAMS,),
     "newton.systems": (_VECTORS, _PROGRAMS),
-    "newton.smooth": (_VECTORS, _PROGRAMS),
+    "newton.losses": (_VECTORS, _PROGRAMS),
     "newton.sdp": (_MATRICES,),
     "certificates": (_VECTORS, _PROGRAMS),
     "linalg": (_VECTORS, _PROGRAMS, _MATRICES),

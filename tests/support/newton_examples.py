@@ -12,8 +12,9 @@ from lopro.functions import atoms
 from lopro.functions.term import Term
 from lopro.maps import LinearMap, linear_map
 from lopro.newton import Composite
+from lopro.newton.losses import Loss, SquaredLoss
 from lopro.newton.quadratic_form import QuadraticForm
-from lopro.newton.smooth import Loss, SmoothSum, SquaredLoss
+from lopro.newton.smooth import SmoothSum
 
 
 def least_squares(B, b, scale=1.0):

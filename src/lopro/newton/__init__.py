@@ -1,4 +1,4 @@
-"""Second-order kernels: semismooth Newton on augmented Lagrangians, and bounds that need no radius."""
+"""Second-order kernels: semismooth Newton on augmented Lagrangians, and proofs of their answers."""
 
 from lopro.newton.multipliers import OuterIterate, Settings, iterate
 from lopro.newton.problem import Composite

@@ -1,4 +1,4 @@
-"""Callables as the Newton method takes them: with second derivatives, or with those of L-BFGS."""
+"""Users' smooth functions for Newton's method, with their own second derivatives or those of L-BFGS."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from lopro.newton.smooth import Image, Slope
 
 __all__ = ["Secants", "SmoothCallable"]
 
-#: The number of differences kept: with one, the callable of ``python -m benchmarks.constants newton``
-#: takes 24 % more steps, with a hundred as many.
+#: Number of differences that are kept: with one, the callable of ``python -m benchmarks.constants newton``
+#: takes 24 % more steps, with a hundred the same number.
 _MEMORY = 10
-#: Differences whose curvature is a smaller share than this of what it could be are rounding: 1e-11 and
-#: 1e-9 change nothing there (``python -m benchmarks.constants newton``).
+#: Differences with ``s'y`` below this multiple of ``|s| |y|`` are dropped as rounding: 1e-11 and 1e-9 change
+#: nothing in ``python -m benchmarks.constants newton``.
 _FLAT = 1e-10
 
 
 class Secants:
-    """The last steps ``s`` and the changes ``y`` of the gradient along them, ``B s = y`` for the last.
+    """The L-BFGS matrix B of the last steps ``s`` and changes ``y`` of the gradient.
 
+    ``B s = y`` for the last pair.
     ``B = sigma I - [sigma S, Y] M^-1 [sigma S, Y]'`` with ``M = [[sigma S'S, L], [L', -diag(S'Y)]]``, ``L``
     the part of ``S'Y`` below the diagonal and ``sigma = y'y / s'y``: positive definite where all ``s'y`` are.
 
@@ -57,7 +58,7 @@ class Secants:
         return len(self._steps)
 
     def add(self, s: Array, y: Array) -> None:
-        """Take note of a step and of the change of the gradient; what is flat or rounding is left out."""
+        """Add a step and the change of the gradient, unless its curvature is zero or rounding."""
         curvature = float(s @ y)
         if not curvature > _FLAT * float(np.sqrt((s @ s) * (y @ y))):
             return
@@ -66,7 +67,7 @@ class Secants:
         self._pieces = None
 
     def pieces(self) -> tuple[Piece, ...]:
-        """Return ``B``: a diagonal and some rows; zero before there is a step."""
+        """Return ``B`` as a diagonal and a matrix of low rank; zero before the first step."""
         if self._pieces is None:
             self._pieces = self._formed()
         return self._pieces
@@ -81,24 +82,24 @@ class Secants:
         below = np.tril(products, -1)
         M = np.block([[sigma * (S @ S.T), below], [below.T, -np.diag(products.diagonal())]])
         rows = np.concatenate([sigma * S, Y])
-        # Rows of norm one, so that the inverse is not troubled by their units.
+        # Rows of norm one, so that the accuracy of the inverse does not depend on their units.
         norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         core = -np.linalg.inv(M / norms[:, None] / norms)
         return Diagonal(np.full(self.size, sigma)), LowRank(rows / norms[:, None], core)
 
 
-#: Assumed rounding error of a user's function, in rounding units, of its value and of each gradient entry.
-#: A tenth and ten times as much change nothing in ``python -m benchmarks.constants newton``.
+#: Assumed rounding error of a user's function, relative to its value and to each gradient entry, in rounding
+#: units. A tenth and ten times as much change nothing in ``python -m benchmarks.constants newton``.
 _ROUNDINGS = 64.0
-#: The first difference of gradients is taken over this share of the point, or over this length at zero.
-#: A tenth and ten times as much change nothing in ``python -m benchmarks.constants newton``.
+#: Length of the first difference of gradients, relative to the norm of the point and absolute at zero. A
+#: tenth and ten times as much change nothing in ``python -m benchmarks.constants newton``.
 _PROBE = 1e-6
 
 
 class SmoothCallable:
-    """``factor * f`` for a function of a user, whose derivatives are taken at their word.
+    """``factor * f`` for a user's function, whose derivatives are assumed to be right.
 
-    Without second derivatives these are those of L-BFGS, from the gradients that are computed.
+    If it has no second derivatives, those of L-BFGS are used, from the gradients that are computed.
     """
 
     images = 0
@@ -118,21 +119,21 @@ class SmoothCallable:
         return ()
 
     def gradient(self, x: Array, image: Image) -> Array:
-        """Return the gradient; that of the last point is remembered, and what has changed since."""
+        """Return the gradient; the last one is cached, and its change is added to the secants."""
         if self._last is not None and np.array_equal(self._last[0], x):
             return self._last[1]
-        found = self._gradient(x)
+        gradient = self._gradient(x)
         if self._secants is not None and self._last is not None:
-            self._secants.add(x - self._last[0], found - self._last[1])
-        self._last = (x.copy(), found)
-        return found
+            self._secants.add(x - self._last[0], gradient - self._last[1])
+        self._last = (x.copy(), gradient)
+        return gradient
 
     def _gradient(self, x: Array) -> Array:
         count("gradients")
         return np.asarray(self.factor * self.f.subgradient(x), dtype=np.float64)
 
     def sized_gradient(self, x: Array, image: Image) -> tuple[Array, float]:
-        # The terms are unknown: gradients at other points serve as their scale.
+        # The terms are unknown: the largest gradient so far serves as their scale.
         gradient = self.gradient(x, image)
         self._largest = max(self._largest, norm(gradient))
         return gradient, self._largest
@@ -149,7 +150,7 @@ class SmoothCallable:
         return (Product(lambda s: self.factor * np.asarray(H(s)), max(mean, 0.0), self.size),)
 
     def _probe(self, x: Array) -> None:
-        """Take a first difference, against the gradient: without one there is no curvature to begin with."""
+        """Add a difference along the negative gradient, the first curvature."""
         assert self._secants is not None
         gradient = self.gradient(x, ())
         slope = norm(gradient)
@@ -175,9 +176,9 @@ class SmoothCallable:
     def enclose(self, x: Array) -> Enclosure:
         value, gradient = self.value(x), self.gradient(x, ())
         error = _ROUNDINGS * self._unit * np.abs(gradient)
-        of_slope = self.f.slope_error(x)
-        if of_slope is not None:
-            error = error + self.factor * of_slope
+        slope_error = self.f.slope_error(x)
+        if slope_error is not None:
+            error = error + self.factor * slope_error
         return Enclosure(Estimate(value, _ROUNDINGS * self._unit * abs(value)), gradient, error)
 
     def strong_convexity(self) -> float:

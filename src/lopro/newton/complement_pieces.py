@@ -1,4 +1,4 @@
-"""Second derivatives of images as pieces: weighted squares of rows, complements of prox Jacobians."""
+"""Hessians of terms as pieces, from weights of the rows or complements of prox Jacobians."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["complement_pieces", "weighted"]
 
 
 def weighted(D: LinearMap, weights: Array) -> Piece:
-    """Return ``D' diag(weights) D`` for weights that are not negative.
+    """Return ``D' diag(weights) D`` for nonnegative weights.
 
     Examples
     --------
@@ -51,21 +51,21 @@ def weighted(D: LinearMap, weights: Array) -> Piece:
 
 
 def complement_pieces(complement: Complement, D: LinearMap, beta: Step) -> tuple[Piece, ...]:
-    """Return ``D' beta (I - J) D``, in pieces that are of the same kinds at every point."""
+    """Return ``D' beta (I - J) D`` as pieces, whose types are the same at every point."""
     if isinstance(complement, DiagonalComplement):
         return (weighted(D, beta * complement.values),)
     M = entries_of(D)
-    known, there = D.is_identity or M is not None, M is not None and not is_host_matrix(M)
-    if known and isinstance(complement, DiagonalPlusRows):
+    explicit, on_device = D.is_identity or M is not None, M is not None and not is_host_matrix(M)
+    if explicit and isinstance(complement, DiagonalPlusRows):
         images = rows = complement.rows
         if M is not None:
-            images = to_numpy((asarray_like(rows, M) if there else rows) @ M)
+            images = to_numpy((asarray_like(rows, M) if on_device else rows) @ M)
         core = np.diag(beta * complement.weights)
         return weighted(D, beta * complement.values), LowRank(images, core)
-    if known and not there and isinstance(complement, BlockDiagonal):
+    if explicit and not on_device and isinstance(complement, BlockDiagonal):
         B = scipy.sparse.eye_array(D.shape[0], format="csr") if M is None else M
         return (GroupBlocks(B, beta * complement.blocks),)
-    # Products alone; the mean is about that of beta D'D, an upper bound.
+    # Products only; the mean eigenvalue is estimated by that of beta D'D, an upper bound.
     norms = D.row_norms
     mean = float(np.sum(beta * (norms * norms))) / D.shape[1]
     return (Product(lambda s: D.adjoint(beta * complement.apply(D.forward(s))), mean, D.shape[1]),)

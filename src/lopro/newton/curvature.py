@@ -1,8 +1,8 @@
 """Second derivatives as lists of pieces, so that solvers of linear systems can use their structure.
 
 Every generalised Hessian here is ``sum of D' (...) D``: a diagonal, a matrix that never changes,
-``B' diag(h) B`` or ``B' blocks B`` with changing ``h`` or blocks, a few rows, or products alone. Matrices
-may be those of a device; then what a piece returns of the size of a vector is on the host all the same.
+``B' diag(h) B`` or ``B' blocks B`` with changing ``h`` or blocks, a matrix of low rank, or an operator known
+by its products. Matrices may be on a device; the vectors that a piece takes and returns are on the host.
 """
 
 from __future__ import annotations
@@ -38,27 +38,27 @@ __all__ = [
 ]
 
 
-#: Up to this size dense matrices are formed and factorised: half a gigabyte, and 2e11 operations.
+#: Largest size of dense matrices that are formed and factorised: half a gigabyte, and 2e11 operations.
 LARGEST = 8192
 
 
 class Piece:
-    """A symmetric matrix, a part of a second derivative: products, and what systems need beside them."""
+    """A summand of a Hessian: its products, and its structure for the solvers of linear systems."""
 
     #: Whether the matrix is in the memory of a device.
     on_device: bool = False
     #: Whether it is sparse, or diagonal.
     sparse: bool = False
-    #: Whether it is new in every step, and not only in its weights.
+    #: Whether it changes in every step by more than its coefficients.
     renewed: bool = False
-    #: B where the piece is ``B' S B``, and how many consecutive rows a block of S takes; None for others.
+    #: B of a piece ``B' S B`` (None for others), and the number of rows of a block of S.
     factor: Any = None
     height: int = 1
-    #: Values that change in each step with a fixed pattern; entries are linear in them. None: no such values.
+    #: Numbers that change in each step, on which the entries, of a fixed pattern, depend linearly; or None.
     coefficients: Any = None
 
     def apply(self, s: Array) -> Array:
-        """Return the product with a vector of the host."""
+        """Return the product with a vector on the host."""
         raise NotImplementedError
 
     def diagonal(self) -> Array:
@@ -66,8 +66,8 @@ class Piece:
         raise NotImplementedError
 
     def dense(self) -> Array:
-        """Return the matrix as an array of the host."""
-        raise TypeError("a matrix on a device is not fetched")
+        """Return the matrix as an array on the host."""
+        raise TypeError("a matrix on a device is not copied to the host")
 
     def assembled(self) -> Any:
         """Return the matrix, on its device."""
@@ -126,8 +126,8 @@ class ConstantMatrix(Piece):
         return self.matrix
 
 
-class _Between(Piece):
-    """``B' S B`` for a ``B`` that never changes."""
+class _Congruence(Piece):
+    """``B' S B`` with a constant ``B``."""
 
     B: Matrix
 
@@ -143,10 +143,10 @@ class _Between(Piece):
 
 
 @dataclass(frozen=True)
-class Gram(_Between):
-    """``B' diag(weights) B`` with ``weights >= 0``: ``B`` never changes, the weights do.
+class Gram(_Congruence):
+    """``B' diag(weights) B`` with a constant ``B`` and ``weights >= 0`` that change.
 
-    Of a matrix on a device the weights are there, too.
+    The weights are on the device of the matrix.
     """
 
     B: Matrix
@@ -175,9 +175,9 @@ class Gram(_Between):
         return np.asarray(self.weights @ squares).ravel()
 
     def assembled(self) -> Any:
-        """Return the matrix, on its device; few rows with a weight are gathered."""
+        """Return the matrix, on its device; where few weights are nonzero only their rows are multiplied."""
         xp, roots = namespace(self.B), namespace(self.B).sqrt(self.weights)
-        if not is_jax_array(roots):  # JAX compiles a program for every shape it has not seen
+        if not is_jax_array(roots):  # JAX compiles a program for every new shape
             used = xp.nonzero(self.weights)[0]
             if 2 * used.shape[0] < self.B.shape[0] and used.shape[0] <= rows_at_a_time(self.B):
                 return _square(xp, xp.take(self.B, used, axis=0), xp.take(roots, used))
@@ -196,8 +196,8 @@ def _square(xp: Any, rows: Any, roots: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class GroupBlocks(_Between):
-    """``B' S B`` with a block diagonal ``S >= 0``: ``B`` never changes, the blocks do.
+class GroupBlocks(_Congruence):
+    """``B' S B`` with a constant ``B`` and a block diagonal ``S >= 0`` whose blocks change.
 
     ``blocks`` has the shape (groups, k, k); a group is k consecutive rows of ``B``.
     """
@@ -208,7 +208,7 @@ class GroupBlocks(_Between):
 
     @property
     def height(self) -> int:  # type: ignore[override]
-        """Rows of a group."""
+        """Number of rows of a group."""
         return int(self.blocks.shape[1])
 
     @property
@@ -238,7 +238,7 @@ class GroupBlocks(_Between):
 class LowRank(Piece):
     """``rows' core rows`` with few rows, new in every step, and a symmetric core of any sign.
 
-    By itself it may be indefinite; the sum with the other pieces is not.
+    It may be indefinite; its sum with the other pieces is positive semidefinite.
     """
 
     rows: Array
@@ -257,7 +257,7 @@ class LowRank(Piece):
 
 @dataclass(frozen=True)
 class Product(Piece):
-    """A positive semidefinite matrix known by its products; ``mean`` is about its mean eigenvalue."""
+    """A positive semidefinite operator known by its products; ``mean`` estimates its mean eigenvalue."""
 
     product: Callable[[Array], Array]
     mean: float

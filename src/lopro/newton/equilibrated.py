@@ -1,8 +1,8 @@
-"""A problem in variables of comparable units, for which norms of points and slopes are meaningful.
+"""Scaling of variables to comparable units, in which norms of points and gradients are meaningful.
 
 Newton's steps do not depend on the units of the variables, but tests of convergence, proximal terms and line
-searches compare norms. Where the units given by the data differ by much, the problem is solved for
-``y_j = x_j / s_j`` with powers of two ``s_j``: nothing is rounded on the way, and a proof for y is one for x.
+searches compare norms. Where the units given by the data differ widely, the problem is solved for
+``y_j = x_j / s_j`` with powers of two ``s_j``, which round nothing: a proof for y is one for x.
 """
 
 from __future__ import annotations
@@ -23,20 +23,21 @@ from lopro.linalg.dense import Array
 from lopro.maps import LinearMap, NumPyMap, SparseMap
 from lopro.maps.host import host_matrix
 from lopro.newton.bounds.lower import bounds_variables, reach_units
+from lopro.newton.losses import Loss, SquaredLoss
 from lopro.newton.problem import Composite
 from lopro.newton.quadratic_form import QuadraticForm
-from lopro.newton.smooth import Loss, Smooth, SmoothSum, SquaredLoss
+from lopro.newton.smooth import Smooth, SmoothSum
 
 __all__ = ["Equilibrated"]
 
-#: Units that differ by more than this leave norms without meaning: with half of the digits of a slope, 1e-8,
-#: the smallest entries have less than four. 1e3 and 1e5 change nothing in
+#: Ratio of units above which variables are scaled. Of a gradient known to 1e-8 of its norm, half of the
+#: digits, entries 1e4 times smaller have fewer than four. 1e3 and 1e5 change nothing in
 #: ``python -m benchmarks.constants newton``, where the columns of one problem differ by 1e12.
 _SPREAD = 1e4
 
 
 class _NotExplicit(Exception):
-    """The entries of a map are not on the host, or a part is a callable."""
+    """The entries of a map are not on the host, or a part of f is a callable."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +47,11 @@ class Equilibrated:
     Attributes
     ----------
     problem : Composite
-        In the units of y.
+        The problem in y.
     sizes : array
-        Powers of two.
+        The units, powers of two.
     given : Composite
-        In the units of x.
+        The problem in x.
     """
 
     problem: Composite
@@ -59,7 +60,7 @@ class Equilibrated:
 
     @staticmethod
     def of(problem: Composite) -> Equilibrated | None:
-        """Return the problem in units of its columns; None where these are close or nothing can be scaled.
+        """Return the scaled problem; None where the units are close or the entries of a map are not known.
 
         Examples
         --------
@@ -92,12 +93,12 @@ class Equilibrated:
         return Equilibrated(scaled, sizes, problem)
 
     def multipliers(self, given: Sequence[Array]) -> list[Array]:
-        """Return multipliers for y: those of bounds of variables are in the units of these."""
+        """Return multipliers for y: those of bounds of variables are scaled."""
         pairs = zip(self.given.terms, given, strict=True)
         return [v * self.sizes if bounds_variables(term) else v for term, v in pairs]
 
     def back(self, outcome: Outcome) -> Outcome:
-        """Return the outcome for y as one for x."""
+        """Convert an outcome for y to one for x."""
         s, bound, found = self.sizes, outcome.bound, outcome.certificate
         if not bound.holds_everywhere:
             units = bound.units
@@ -108,7 +109,7 @@ class Equilibrated:
             )
         ray = outcome.ray
         if isinstance(found, Emptiness):
-            # |r_j / s_j| <= |r_j| / min s: the radius that is left holds for x.
+            # |r_j / s_j| <= |r_j| / min s: the smaller radius holds for x.
             found = dataclasses.replace(found, residual=found.residual / float(s.min()))
             sets = [term for term in self.given.terms if term.is_set]
             ray = self._back(sets, cast("Sequence[Array]", ray))

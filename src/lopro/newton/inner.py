@@ -1,13 +1,13 @@
-"""Semismooth Newton: minimises an augmented Lagrangian, superlinearly near the solution.
+"""Semismooth Newton's method for augmented Lagrangians, with superlinear convergence near the solution.
 
-Values of convex functions agree to all digits long before their slopes do, so the search along a direction
-searches for the root of the slope, an increasing function. Where that is piecewise linear (rows, absolute
-values), Newton steps find it exactly.
+Near a minimiser the values of a convex function agree to all digits where its slopes still differ, so the
+line search computes the root of the slope, an increasing function. Newton steps find it exactly where the
+slope is piecewise linear (rows, absolute values).
 
-What ten times more or less of a constant below changes, in all steps and factorisations of the problems of
+Effect of a tenth and ten times of each constant below on the steps and factorisations of all problems of
 ``python -m benchmarks.constants newton``: `_ROUNDINGS` 1 % less to 10 % more (2.5 times for one problem whose
-columns differ by 1e12), `_FAR` 1 %, `_LINE` 3 % below, while 5 instead of 0.5 doubles them and loses two
-proofs. The others change nothing: they are guards.
+columns differ by 1e12), `_FAR` 1 %, `_LINE` 3 % for 0.05, while 5 doubles them and loses two proofs. The
+others, which guard against rounding, change nothing.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from lopro.newton.lagrangian import CompositeLagrangian, PointWithImages
 from lopro.newton.smooth import Image, Slope
 from lopro.newton.systems.iterative import System
 
-__all__ = ["Local", "NoDescent", "UnboundedBelow", "least_along", "minimise"]
+__all__ = ["Evaluation", "NoDescent", "UnboundedBelow", "least_along", "minimise"]
 
-#: Steps longer than this many times the Newton step mean that nothing stops the descent.
+#: The function is unbounded below if its slope is still negative at this multiple of the Newton step.
 _LONGEST = 2.0**100
-#: Steps shorter than this make nothing of a Newton step, and brackets so narrow hold nothing but rounding.
+#: The search ends at steps shorter than this, and at brackets of this relative width: the rest is rounding.
 _SHORTEST, _NARROW = 1e-12, 1e-9
-#: A slope so many times that at zero is far beyond the minimiser. Newton steps come back from there by a
-#: fixed length only where the function is an exponential, so the bracket is halved.
+#: Where the slope exceeds this multiple of that at zero, far beyond the minimiser, the bracket is halved: on
+#: an exponential, Newton steps from there have a fixed length.
 _FAR = 10.0
-#: By how much a step grows at a time while the slope is negative.
+#: Factor by which the step grows while the slope is negative.
 _STRETCH = 16.0
 
 
@@ -53,12 +53,12 @@ def least_along(slope: Slope, at_zero: float, accuracy: float, evaluations: int 
     accuracy : float
         0 for the exact root of a piecewise linear slope.
     evaluations : int
-        When they are spent, the best step so far is returned.
+        Maximum number of evaluations, after which the best step so far is returned.
 
     Raises
     ------
     UnboundedBelow
-        If the slope stays negative however far one goes.
+        If the slope is negative at steps of any length.
 
     Examples
     --------
@@ -86,27 +86,27 @@ def least_along(slope: Slope, at_zero: float, accuracy: float, evaluations: int 
 
 
 def _next(t: float, first: float, second: float, low: float, high: float) -> float:
-    """Return the Newton step, or one inside the bracket where that leaves it."""
+    """Return the Newton step, or a step inside the bracket where that is outside."""
     newton = t - first / second if second > 0.0 else math.nan
-    # A curvature that is about to grow would send the step beyond all numbers.
+    # Limited, as the Newton step is far too long where the curvature grows quickly.
     longest = _STRETCH * t if high == math.inf else high
     if low < newton < high:
         return min(newton, longest)
     return _STRETCH * low if high == math.inf else 0.5 * (low + high)
 
 
-#: The inner problem is solved when the gradient is so many roundings of its own terms.
+#: The inner problem is solved if the gradient is at most this multiple of the rounding of its terms.
 _ROUNDINGS = 4.0
-#: Steps without progress of a gradient that is within this factor of its rounding: the rest is rounding, too.
+#: The same holds after this number of steps without progress, if it is within this factor of its rounding.
 _PATIENCE = 5
 _NEARLY = 1e3
-#: The line search ends at this share of the slope; exact searches took as many steps.
+#: The line search ends at this share of the first slope; exact searches take as many Newton steps.
 _LINE = 0.5
 
 
 @dataclass(frozen=True)
-class Local:
-    """The evaluation of a point: targets, multipliers, gradients, and the scales of these.
+class Evaluation:
+    """A point with its targets, multipliers and gradients, and the scales of these.
 
     ``stationarity`` is the gradient of the Lagrangian, ``gradient`` that of the augmented one with its
     proximal term.
@@ -121,14 +121,14 @@ class Local:
     noise: float
 
     @staticmethod
-    def of(F: CompositeLagrangian, point: PointWithImages) -> Local:
+    def of(F: CompositeLagrangian, point: PointWithImages) -> Evaluation:
         """Evaluate ``F`` and its gradient."""
         targets = F.targets(point)
         duals = F.duals(targets)
         stationarity, own = F.stationarity(point, duals)
         gradient = stationarity + F.proximal_slope(point.x)
         noise = _noise(F, point, targets, duals, own)
-        return Local(point, targets, duals, stationarity, gradient, own, noise)
+        return Evaluation(point, targets, duals, stationarity, gradient, own, noise)
 
     @property
     def residual(self) -> float:
@@ -137,25 +137,25 @@ class Local:
 
 
 class NoDescent(SingularSystem):
-    """The first direction gives no descent: the Hessian is singular, which rounding has hidden.
+    """The first Newton direction is not one of descent: rounding hides that the Hessian is singular.
 
-    A Cholesky factorisation can succeed on such a matrix, and a tiny pivot makes a direction far too long.
+    A Cholesky factorisation can succeed on such a matrix, and a tiny pivot makes the direction far too long.
     """
 
-    def __init__(self, local: Local) -> None:
+    def __init__(self, state: Evaluation) -> None:
         super().__init__("the Newton direction is no descent direction")
-        self.local = local
+        self.state = state
 
 
 def _noise(
     F: CompositeLagrangian, point: PointWithImages, targets: Image, duals: Image, own: float
 ) -> float:
-    """Return about the size of the gradient's rounding: multipliers are differences times penalties."""
+    """Estimate the rounding error of the gradient, whose multipliers are differences times penalties."""
     total = own * own
     largest = float(np.abs(point.x).max(initial=0.0))
     for term, w, v, beta in zip(F.problem.terms, targets, duals, F.penalties, strict=True):
         rows = term.row_norms
-        # Multipliers of rows that contradict each other cancel, however near zero the point is.
+        # Multipliers of contradictory rows cancel in the gradient, even where the point is near zero.
         sizes = rows * (beta * (rows * largest + np.abs(w)) + np.abs(v))
         used = sizes[v != 0.0] if term.separable else sizes
         total += float(used @ used)
@@ -166,69 +166,69 @@ def minimise(
     F: CompositeLagrangian,
     start: PointWithImages,
     system: System,
-    tolerance: Callable[[Local], float],
+    tolerance: Callable[[Evaluation], float],
     stopped: Callable[[], bool],
     max_steps: int = 500,
-) -> tuple[Local, int, bool]:
-    """Minimise ``F`` until its gradient is at most ``tolerance``, or nothing but rounding is left of it.
+) -> tuple[Evaluation, int, bool]:
+    """Minimise ``F`` until the norm of its gradient is at most ``tolerance`` or rounding.
 
     Parameters
     ----------
     F : CompositeLagrangian
-        What to minimise.
+        The function.
     start : PointWithImages
-        Where to begin.
+        The starting point.
     system : System
-        Solves with the generalised Hessians.
+        Solves linear systems with the generalised Hessians.
     tolerance : callable
-        The size of the gradient to reach, as a function of what is known.
+        The norm of the gradient to reach, as a function of the evaluation.
     stopped : callable
-        Whether time is up; called in every step.
+        Returns whether time is up; called in every step.
     max_steps : int
-        Newton steps at most.
+        Maximum number of Newton steps.
 
     Returns
     -------
-    local, steps, solved
-        The last point with its multipliers, the Newton steps made, whether the aim was reached.
+    evaluation, steps, solved
+        The last point with its multipliers, the number of Newton steps, whether the tolerance was reached.
 
     Raises
     ------
     SingularSystem
-        If a Hessian is not positive definite; `NoDescent` if that shows at the start by its direction.
+        If a Hessian is not positive definite; `NoDescent` if the first direction shows that.
     UnboundedBelow
         If ``F`` is unbounded below.
     """
-    local = Local.of(F, start)
+    state = Evaluation.of(F, start)
     best, since = math.inf, 0
     for step in range(max_steps):
-        residual = local.residual
+        residual = state.residual
         best, since = (residual, 0) if residual < 0.9 * best else (best, since + 1)
-        stuck = since > _PATIENCE and residual <= _NEARLY * local.noise
-        if residual <= max(local.noise, tolerance(local)) or stuck:
-            return local, step, True
-        rounding = residual <= _NEARLY * local.noise
+        stuck = since > _PATIENCE and residual <= _NEARLY * state.noise
+        if residual <= max(state.noise, tolerance(state)) or stuck:
+            return state, step, True
+        rounding = residual <= _NEARLY * state.noise
         if stopped():
-            return local, step, rounding
-        moved = _step(F, local, system)
-        # Slopes are squares of gradients: below this share of the gradient's terms they are rounding.
-        if moved is None and step == 0 and residual > math.sqrt(EPS) * local.size:
-            raise NoDescent(local)
+            return state, step, rounding
+        moved = _step(F, state, system)
+        # The slope is quadratic in the gradient: rounding, where that is below sqrt(EPS) times its terms.
+        if moved is None and step == 0 and residual > math.sqrt(EPS) * state.size:
+            raise NoDescent(state)
         if moved is None:
-            return local, step, rounding
-        local = moved
-    return local, max_steps, False
+            return state, step, rounding
+        state = moved
+    return state, max_steps, False
 
 
-def _step(F: CompositeLagrangian, local: Local, system: System) -> Local | None:
-    """Return the point after a Newton step, None where the slope is lost to rounding."""
-    complements: tuple[Complement, ...] = F.complements(local.targets)
-    pieces = F.pieces(local.point, complements)
-    relative = local.residual / local.size if local.size > 0.0 else 1.0
-    d = system.solve(pieces, F.shift, -local.gradient, min(0.1, relative))
-    slope = float(local.gradient @ d)
+def _step(F: CompositeLagrangian, state: Evaluation, system: System) -> Evaluation | None:
+    """Return the evaluation after a Newton step; None where the slope is lost to rounding."""
+    complements: tuple[Complement, ...] = F.complements(state.targets)
+    pieces = F.pieces(state.point, complements)
+    relative = state.residual / state.size if state.size > 0.0 else 1.0
+    d = system.solve(pieces, F.shift, -state.gradient, min(0.1, relative))
+    slope = float(state.gradient @ d)
     if not slope < 0.0:
         return None
     direction = PointWithImages.of(F.problem, d)
-    t = least_along(F.along(local.point, local.targets, direction), slope, _LINE)
-    return Local.of(F, local.point.moved(t, direction)) if t > 0.0 else None
+    t = least_along(F.along(state.point, state.targets, direction), slope, _LINE)
+    return Evaluation.of(F, state.point.moved(t, direction)) if t > 0.0 else None

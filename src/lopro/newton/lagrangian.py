@@ -1,4 +1,4 @@
-"""The augmented Lagrangian: the smooth part and the centred envelopes of all others, and their scales."""
+"""The augmented Lagrangian of a composite problem, its derivatives, and their scales."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class PointWithImages:
 
 
 def shifted(image: Image, t: float, direction: Image) -> Image:
-    """Return the image of ``x + t d`` from those of ``x`` and ``d``."""
+    """Return the images of ``x + t d`` from those of ``x`` and ``d``."""
     return tuple(y + t * e for y, e in zip(image, direction, strict=True))
 
 
@@ -55,7 +55,7 @@ class CompositeLagrangian:
     Parameters
     ----------
     problem : Composite
-        ``f``, the parts and the maps.
+        ``f`` and the terms.
     multipliers : sequence of arrays
         ``u_i``.
     penalties : sequence
@@ -79,7 +79,7 @@ class CompositeLagrangian:
         self.penalties = tuple(penalties)
         self.shift = 0.0 if anchor is None else shift
         self.anchor = np.zeros(problem.size) if anchor is None else anchor
-        #: Slope of the norms among the terms: what a gradient is compared with where ``f`` has none.
+        #: Largest slope of the norms among the terms, the scale of gradients where that of ``f`` vanishes.
         self.steepness = problem.steepness()
         self._steps = tuple(1.0 / beta for beta in self.penalties)
         self._centres = tuple(
@@ -100,13 +100,13 @@ class CompositeLagrangian:
         )
 
     def stationarity(self, point: PointWithImages, duals: Image) -> tuple[Array, float]:
-        """Return the gradient of the Lagrangian ``f(x) + sum <v_i, D_i x>``, and the size of that of f."""
+        """Return the gradient of the Lagrangian ``f(x) + sum <v_i, D_i x>``, and the scale of that of f."""
         count("gradients")
         gradient, size = self.problem.smooth.sized_gradient(point.x, point.image)
         total = np.array(gradient)
         for term, v in zip(self.problem.terms, duals, strict=True):
             total += term.pullback(v)
-        # At a minimiser of f its gradient vanishes: the scale is then that of its terms or of the norms.
+        # At a minimiser of f its gradient vanishes: the scale is that of its terms, or of the norms.
         return total, max(size, self.steepness)
 
     def proximal_slope(self, x: Array) -> Array | float:
@@ -123,7 +123,7 @@ class CompositeLagrangian:
     def pieces(
         self, point: PointWithImages, complements: Sequence[Complement]
     ) -> tuple[Piece, ...]:
-        """Return the generalised Hessian without the proximal term, in pieces."""
+        """Return the pieces of the generalised Hessian, without the proximal term."""
         own = self.problem.smooth.curvature(point.x, point.image)
         terms = zip(self.problem.terms, complements, self.penalties, strict=True)
         return (*own, *(p for term, c, beta in terms for p in complement_pieces(c, term.D, beta)))
@@ -151,7 +151,7 @@ class CompositeLagrangian:
 
 
 def squared_norms(term: Term) -> Step:
-    """Return the squared norms of the rows, their mean where the part has one penalty for all."""
+    """Return the squared norms of the rows, or their mean for terms with a single penalty."""
     norms = term.row_norms
     squares = norms * norms
     if term.separable:
@@ -161,7 +161,7 @@ def squared_norms(term: Term) -> Step:
 
 
 def mean_curvature(problem: Composite, point: PointWithImages) -> float:
-    """Return a scale in units of ``f`` over those of ``x`` squared: from the Hessian, else the gradient."""
+    """Return a typical second derivative: the mean eigenvalue of f's Hessian, else from its gradient."""
     pieces = problem.smooth.curvature(point.x, point.image)
     mean = curvature.trace(pieces, problem.size) / problem.size
     if mean > 0.0:
@@ -169,13 +169,13 @@ def mean_curvature(problem: Composite, point: PointWithImages) -> float:
     own = norm(problem.smooth.gradient(point.x, point.image))
     slope = max(own, problem.steepness())
     length = max([norm(point.x), *(_length(term) for term in problem.terms)])
-    if length == 0.0:  # zero is feasible: the bounds still give the units of x
+    if length == 0.0:  # zero is feasible: bounds still give the units of x
         length = max((_farthest_bound(term) for term in problem.terms), default=0.0)
     return slope / length if slope > 0.0 and length > 0.0 else 1.0
 
 
 def _length(term: Term) -> float:
-    """Return the size of x that a term suggests: how far its set, or the kinks of its norm, are from zero."""
+    """Return a typical size of x: the distance from zero of a set, or of the kinks of a norm."""
     if term.is_set:
         zero = np.zeros(term.size)
         away = np.abs(term.prox(zero, 1.0 / np.ones(term.size) if term.separable else 1.0))
@@ -185,12 +185,12 @@ def _length(term: Term) -> float:
     away = np.abs(host_vector(term.offset)) / np.sqrt(squared_norms(term))
     if not term.separable:
         return norm(away)
-    # The median: a few outliers say nothing about the others.
+    # The median, which a few outliers do not change.
     return float(np.median(away[away > 0.0])) if away.any() else 0.0
 
 
 def _farthest_bound(term: Term) -> float:
-    """Return how far from zero the farthest row, point of a ball or apex is; 0 for other terms."""
+    """Return the largest distance from zero of a bound, a point of a ball or an apex; else 0."""
     if isinstance(term.atom, Ball | L1Ball | SecondOrderCone):
         centre = 0.0 if term.offset is None else norm(term.offset)
         return (centre + term.atom.extent) / float(np.sqrt(squared_norms(term)))

@@ -1,11 +1,11 @@
-"""The method of multipliers with semismooth Newton steps inside.
+"""The method of multipliers, with semismooth Newton steps for the inner problems.
 
-Every outer step minimises the augmented Lagrangian and takes over the multipliers found. Penalties grow for
-each term by itself, only after the inner problem was solved, and only where its residual has not fallen.
-All tolerances are ratios of quantities with the same units, so rescaled data give rescaled iterates.
+Every outer step minimises the augmented Lagrangian and updates the multipliers. The penalty of a term grows
+after inner problems that were solved, if the residual of that term has not decreased enough. All tolerances
+are ratios of quantities with the same units, so rescaled data give rescaled iterates.
 
-Ten times more or less of a constant below changes no step of the problems of ``python -m benchmarks.constants
-newton``: they are guards against rounding.
+A tenth and ten times of the module's constants, which guard against rounding, change no step of the problems
+of ``python -m benchmarks.constants newton``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from lopro.functions.atoms import Step
 from lopro.linalg.dense import EPS, Array, SingularSystem, norm
-from lopro.newton.inner import Local, NoDescent, minimise
+from lopro.newton.inner import Evaluation, NoDescent, minimise
 from lopro.newton.lagrangian import (
     CompositeLagrangian,
     PointWithImages,
@@ -31,11 +31,11 @@ from lopro.newton.systems import System, choose_system
 __all__ = ["OuterIterate", "Settings", "iterate"]
 
 
-#: Relative violations below this are rounding; a larger penalty would only amplify it.
+#: Relative violations below this are rounding, which a larger penalty would only amplify.
 _ROUNDED = 64.0 * EPS
-#: Penalties stop growing where their rounding would exceed this share of the gradient of f.
+#: Penalties are not increased if the rounding of their terms would exceed this share of the gradient of f.
 _NOISY = 1e-7
-#: Beyond this share of the digits, a singular system is blamed on the penalties.
+#: A singular system is attributed to penalties whose ratio to the curvature exceeds this over ``n EPS``.
 _STIFF = 1e-4
 
 
@@ -43,25 +43,25 @@ _STIFF = 1e-4
 class Settings:
     """Settings of the method of multipliers; the defaults suit nearly all problems.
 
-    What a tenth and ten times the default do to the steps and factorisations of all problems of
-    ``python -m benchmarks.constants newton``, and at most to those of one: stiffness 1.01 and 1.06 (1.53),
-    growth 1.41 (6.6: penalties stay as they are) and 0.99, decrease 1.00 and 1.44 (6.6), inner 1.03 (1.29),
-    0.96, proximal 0.96 (0.73) and 1.09 (1.9), max_steps nothing.
+    A tenth and ten times of the defaults multiply the steps and factorisations of all problems of
+    ``python -m benchmarks.constants newton`` (and those of one, at most) by: stiffness 1.01 and 1.06 (1.53),
+    growth 1.41 (6.6: penalties do not grow) and 0.99, decrease 1.00 and 1.44 (6.6), inner 1.03 (1.29) and
+    0.96, proximal 0.96 (0.73) and 1.09 (1.9), max_steps 1.
 
     Attributes
     ----------
     stiffness : float
-        First penalties, relative to the mean curvature of the smooth part.
+        The first penalties, relative to the mean curvature of the smooth part.
     growth : float
-        By how much a penalty grows.
+        Factor by which a penalty grows.
     decrease : float
-        It grows where the residual of its term did not fall below this share of the last one.
+        A penalty grows if the residual of its term exceeds this share of the last one.
     inner : float
-        The inner problem is solved to this share of the present violation, both relative.
+        Relative tolerance of the inner problem, as a share of the relative violation.
     proximal : float
         Weight of the proximal term relative to the mean curvature, where one is needed.
     max_steps : int
-        Newton steps in all.
+        Maximum number of Newton steps.
     """
 
     stiffness: float = 10.0
@@ -81,13 +81,13 @@ class OuterIterate:
     point : PointWithImages
         The point with its images.
     multipliers : tuple of arrays
-        One for each term, in the subdifferential of its part near ``D x``.
+        One for each term, in its subdifferential near ``D x``.
     stationarity : float
         Norm of the gradient of the Lagrangian, relative to that of ``f``.
     violation : float
-        Largest distance of an image to where its multiplier belongs, relative to the size of ``x``.
+        The largest residual ``|v - u| / beta`` of a term, in units of x, relative to the size of ``x``.
     steps : int
-        Newton steps so far.
+        Number of Newton steps so far.
     """
 
     point: PointWithImages
@@ -98,7 +98,7 @@ class OuterIterate:
 
 
 def never() -> bool:
-    """Return False: no time limit."""
+    """Return False, as without a time limit."""
     return False
 
 
@@ -110,22 +110,22 @@ def iterate(
     stopped: Callable[[], bool] = never,
     system: System | None = None,
 ) -> Iterator[OuterIterate]:
-    """Yield the state after every outer step; it is for the consumer to stop.
+    """Yield the state after every outer step, until the caller stops.
 
     Parameters
     ----------
     problem : Composite
-        What to minimise.
+        The problem.
     x0 : array, optional
-        Where to begin; zero by default.
+        The starting point; zero by default.
     multipliers0 : sequence of arrays, optional
-        First multipliers, one for each term; zero by default.
+        The first multipliers, one for each term; zero by default.
     settings : Settings, optional
         Constants of the method.
     stopped : callable
-        Whether time is up.
+        Returns whether time is up.
     system : System, optional
-        What solves the linear systems; chosen from the problem by default.
+        The solver of linear systems; chosen from the problem by default.
 
     Examples
     --------
@@ -142,17 +142,17 @@ def iterate(
     run = _OuterLoop(problem, x0, multipliers0, settings or Settings(), system)
     ended = False
 
-    def asked() -> bool:
-        # Called once for every Newton step, so that the caller can count them.
+    def has_ended() -> bool:
+        # `stopped` is called once for every Newton step, so that the caller can count them.
         nonlocal ended
         ended = ended or stopped()
         return ended
 
-    # Outer steps without a Newton step are bounded as well, and one that changes nothing is the last.
+    # Outer steps without a Newton step are limited as well; one that changes nothing is the last.
     for _ in range(run.settings.max_steps):
         if ended or run.stuck or run.steps >= run.settings.max_steps:
             return
-        state = run.advance(asked)
+        state = run.advance(has_ended)
         if not (ended and run.steps == 0):
             yield state
 
@@ -179,40 +179,40 @@ class _OuterLoop:
         squares = [squared_norms(term) for term in problem.terms]
         self.norms = [np.sqrt(square) for square in squares]
         self.penalties: list[Step] = [settings.stiffness * self.scale / s for s in squares]
-        self.system = system or self._fitting_system()
+        self.system = system or self._chosen_system()
         self.last = [np.inf] * len(problem.terms)
         self.length = norm(x)
         self.steps = 0
         self.shift = 0.0
-        self.loosest = 0.0
+        self.least_shift = 0.0
         self.last_stationarity = np.inf
         self.capped = False
         self.grown = 0
-        #: Whether the last outer step has changed nothing: then none of the next would.
+        #: Whether the last outer step has changed nothing, as all further ones would.
         self.stuck = False
 
-    def _fitting_system(self) -> System:
+    def _chosen_system(self) -> System:
         zeros: list[Array] = [np.zeros(term.size) for term in self.problem.terms]
         F = CompositeLagrangian(self.problem, zeros, self.penalties)
         complements = F.complements(F.targets(self.point))
         return choose_system(self.problem.size, F.pieces(self.point, complements))
 
     def advance(self, stopped: Callable[[], bool]) -> OuterIterate:
-        """Make one outer step; an inner problem that was left unsolved keeps its multipliers."""
+        """Make one outer step; multipliers are updated if the inner problem was solved."""
         before = self.steps
-        local, solved = self._solved(stopped)
+        state, solved = self._minimised(stopped)
         self.stuck = not solved and self.steps == before
-        self.length = max(self.length, norm(local.point.x))
-        violations = self._violations(local)
-        stationarity = norm(local.stationarity)
-        relative = stationarity / local.size if local.size > 0.0 else stationarity
+        self.length = max(self.length, norm(state.point.x))
+        violations = self._violations(state)
+        stationarity = norm(state.stationarity)
+        relative = stationarity / state.size if state.size > 0.0 else stationarity
         worst = max(violations, default=0.0)
-        self.point = local.point
+        self.point = state.point
         if solved:
-            self.multipliers = local.duals
-            self._grow(violations, local)
-            self._loosen(relative, worst)
-        return OuterIterate(self.point, local.duals, relative, worst, self.steps)
+            self.multipliers = state.duals
+            self._grow(violations, state)
+            self._weaken_proximal(relative, worst)
+        return OuterIterate(self.point, state.duals, relative, worst, self.steps)
 
     def _lagrangian(self) -> CompositeLagrangian:
         anchor = self.point.x if self.shift > 0.0 else None
@@ -220,30 +220,30 @@ class _OuterLoop:
             self.problem, self.multipliers, self.penalties, anchor, self.shift
         )
 
-    def _solved(self, stopped: Callable[[], bool]) -> tuple[Local, bool]:
-        """Minimise the augmented Lagrangian; a singular one gets a proximal term."""
+    def _minimised(self, stopped: Callable[[], bool]) -> tuple[Evaluation, bool]:
+        """Minimise the augmented Lagrangian, with a proximal term where it is singular."""
         left = self.settings.max_steps - self.steps
         while True:
             F = self._lagrangian()
             try:
-                local, steps, solved = minimise(
+                state, steps, solved = minimise(
                     F, self.point, self.system, self._inner_tolerance, stopped, max(1, left)
                 )
             except SingularSystem as error:
                 if isinstance(error, NoDescent) and not self._can_shift:
-                    return error.local, False
+                    return error.state, False
                 self._regularise()
                 continue
             self.steps += steps
-            return local, solved
+            return state, solved
 
     @property
     def _can_shift(self) -> bool:
-        """Whether the proximal term may still be made stronger."""
+        """Whether the weight of the proximal term may be increased further."""
         return self.shift < 1e6 * self.settings.proximal * self.scale
 
     def _regularise(self) -> None:
-        """Make the next system regular: take back penalties that grew too far, else add a proximal term."""
+        """Make the system regular: reduce penalties that have grown too far, else add a proximal term."""
         stiffest = self.settings.stiffness * self.settings.growth**self.grown
         first = self.settings.proximal * self.scale
         if self.grown and stiffest * self.problem.size * EPS > _STIFF:
@@ -252,27 +252,27 @@ class _OuterLoop:
             self.penalties = [beta / self.settings.growth for beta in self.penalties]
         elif self._can_shift:
             self.shift = max(first, self.settings.growth**2 * self.shift)
-            self.loosest = self.shift
+            self.least_shift = self.shift
         else:
-            raise SingularSystem("singular in spite of a proximal term")
+            raise SingularSystem("the system is singular even with a proximal term")
 
-    def _loosen(self, stationarity: float, violation: float) -> None:
-        """Weaken the proximal term where it is what keeps the iterates from a solution."""
+    def _weaken_proximal(self, stationarity: float, violation: float) -> None:
+        """Weaken the proximal term where it slows the convergence."""
         slow = stationarity > max(self.settings.decrease * self.last_stationarity, violation)
-        if slow and self.shift > self.loosest:
+        if slow and self.shift > self.least_shift:
             self.shift /= self.settings.growth
         self.last_stationarity = stationarity
 
-    def _inner_tolerance(self, local: Local) -> float:
-        """Return the size of the gradient that is small beside the present violation."""
-        present = max(self._violations(local), default=0.0)
-        return self.settings.inner * min(1.0, present, *self.last) * local.size
+    def _inner_tolerance(self, state: Evaluation) -> float:
+        """Return the norm of the gradient to reach: small relative to the violation."""
+        violation = max(self._violations(state), default=0.0)
+        return self.settings.inner * min(1.0, violation, *self.last) * state.size
 
-    def _violations(self, local: Local) -> list[float]:
+    def _violations(self, state: Evaluation) -> list[float]:
         """Return the residual ``|v - u| / beta`` of each term in units of x, relative to its size."""
-        length = max(self.length, norm(local.point.x))
+        length = max(self.length, norm(state.point.x))
         found = []
-        pairs = zip(self.multipliers, local.duals, strict=True)
+        pairs = zip(self.multipliers, state.duals, strict=True)
         sizes = zip(self.problem.terms, self.penalties, self.norms, strict=True)
         for (u, v), (term, beta, norms) in zip(pairs, sizes, strict=True):
             moved = np.abs(v - u) / (beta * norms)
@@ -280,13 +280,13 @@ class _OuterLoop:
             found.append(size / length if length > 0.0 else size)
         return found
 
-    def _grow(self, violations: Sequence[float], local: Local) -> None:
-        """Stiffen the terms whose residual falls too slowly, unless rounding would grow with them."""
+    def _grow(self, violations: Sequence[float], state: Evaluation) -> None:
+        """Increase the penalties of terms whose residual decreases too slowly, unless rounding forbids it."""
         decrease = self.settings.decrease
         pairs = zip(violations, self.last, strict=True)
         slow = [now > max(decrease * last, _ROUNDED) for now, last in pairs]
         self.last = list(violations)
-        noisy = self.settings.growth * local.noise > _NOISY * local.size
+        noisy = self.settings.growth * state.noise > _NOISY * state.size
         if self.capped or noisy or not any(slow):
             return
         self.grown += 1

@@ -1,4 +1,4 @@
-"""The problems of the Newton method: ``f(x) + sum of g_i(D_i x)``."""
+"""The problems of Newton's method: ``f(x) + sum of g_i(D_i x)``."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from lopro.functions.term import Term, bounds_of
 from lopro.linalg.dense import Array
 from lopro.maps.host import entries_of, host_map, host_vector
 from lopro.newton.callables import SmoothCallable
+from lopro.newton.losses import Loss, SquaredLoss
 from lopro.newton.quadratic_form import QuadraticForm
-from lopro.newton.smooth import Loss, Smooth, SmoothSum, SquaredLoss
+from lopro.newton.smooth import Smooth, SmoothSum
 
 __all__ = ["Composite"]
 
@@ -28,7 +29,7 @@ class Composite:
     smooth : Smooth
         ``f``.
     terms : sequence of Term
-        The others; a term without a map is one of the variables themselves.
+        The terms ``g_i(D_i x)``; without a map ``D_i`` is the identity.
 
     Examples
     --------
@@ -56,12 +57,12 @@ class Composite:
 
     @staticmethod
     def of(terms: Iterable[Term], size: int) -> Composite:
-        """Return the sum of terms of vectors of this size, its smooth terms taken together.
+        """Return the sum of terms of vectors of this size, with the smooth ones in ``f``.
 
         Raises
         ------
         MissingCapabilityError
-            Where a term has neither second derivatives nor a prox.
+            If a term has neither second derivatives nor a prox.
         """
         smooth: list[Smooth] = []
         others: list[Term] = []
@@ -72,15 +73,15 @@ class Composite:
             elif _has_prox(term):
                 others.append(term)
             else:
-                raise MissingCapabilityError(_lacking(term))
+                raise MissingCapabilityError(_unsupported(term))
         if not smooth:
             smooth = [QuadraticForm(None, np.zeros(size))]
         return Composite(smooth[0] if len(smooth) == 1 else SmoothSum(smooth), others)
 
     @staticmethod
     def lacks(terms: Iterable[Term]) -> str | None:
-        """Return in words which terms are not supported; None if all are."""
-        return next((_lacking(t) for t in terms if not (t.second_order or _has_prox(t))), None)
+        """Return a message that names the first term that is not supported; None if all are."""
+        return next((_unsupported(t) for t in terms if not (t.second_order or _has_prox(t))), None)
 
     @property
     def entries(self) -> int:
@@ -96,12 +97,12 @@ class Composite:
 
     @cached_property
     def box(self) -> tuple[Array, Array]:
-        """The largest lower and the smallest upper bounds of single variables; do not write on them."""
+        """The largest lower and the smallest upper bounds of single variables, not to be modified."""
         return bounds_of(self.terms, self.size)
 
     @cached_property
     def norms(self) -> tuple[Term, ...]:
-        """The terms that are no sets."""
+        """The terms that are not sets."""
         return tuple(term for term in self.terms if not term.is_set)
 
     def value(self, x: Array) -> float:
@@ -114,7 +115,7 @@ class Composite:
         return float(max(slopes, default=0.0))
 
 
-def _lacking(term: Term) -> str:
+def _unsupported(term: Term) -> str:
     return (
         f"{type(term.atom).__name__} has neither second derivatives nor a prox at hand; "
         "lopro.Auto() needs none"
@@ -126,7 +127,7 @@ def _has_prox(term: Term) -> bool:
 
 
 def _smooth_part(term: Term, size: int) -> Smooth | None:
-    """Return a smooth term as the Newton method takes it; None for others."""
+    """Convert a smooth term; return None for others."""
     atom = term.atom
     if not term.second_order:
         return None

@@ -1,4 +1,4 @@
-"""Quadratic functions for Newton's method."""
+"""Quadratic and linear functions as smooth parts of a composite problem."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class QuadraticForm:
     Parameters
     ----------
     P : array, scipy.sparse array, map for host vectors, or None
-        Even out its asymmetry before: it is taken to be symmetric if it is a map.
+        The matrix; a map must be symmetric, of other matrices the symmetric part is used.
     q : array
-        The linear part.
+        The linear term.
     constant : float
-        Added to the value.
+        The value at zero.
 
     Examples
     --------
@@ -60,8 +60,8 @@ class QuadraticForm:
         return () if self.map is None else (ConstantMatrix(self.P),)
 
     def value(self, x: Array) -> float:
-        bent = 0.0 if self.map is None else 0.5 * float(x @ self.map.forward(x))
-        return bent + float(self.q @ x) + self.constant
+        half = 0.0 if self.map is None else 0.5 * float(x @ self.map.forward(x))
+        return half + float(self.q @ x) + self.constant
 
     def image(self, x: Array) -> Image:
         return () if self.map is None else (np.asarray(self.map.forward(x)),)
@@ -91,7 +91,7 @@ class QuadraticForm:
 
 
 def _symmetric(P: Any) -> LinearMap:
-    """Return a matrix as a map, its asymmetry evened out; a map is returned as it is."""
+    """Return the symmetric part of a matrix as a map; maps are returned unchanged."""
     if isinstance(P, LinearMap):
         return P
     if scipy.sparse.issparse(P):

@@ -1,10 +1,10 @@
-"""Certificates of emptiness and of unboundedness, from the directions in which runs diverge.
+"""Certificates of emptiness and of unboundedness, from the directions in which iterates diverge.
 
-Without a feasible point the multipliers grow along Farkas multipliers; without a lower bound the points
-move along a ray of descent. `lopro.certificates` checks both.
+If no point is feasible the multipliers diverge along Farkas multipliers; without a lower bound the points
+diverge along a ray of descent. `lopro.certificates` checks both.
 
-Ten times more or less of a constant below changes nothing in the problems of ``python -m benchmarks.constants
-newton``, but for no rounds at all: then the empty problem is not recognised.
+A tenth and ten times of the constants below change nothing in the problems of ``python -m
+benchmarks.constants newton``, except that without any round the empty problem is not recognised.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ __all__ = [
     "ray_of_rows",
 ]
 
-#: Rounds of correcting the multipliers and moving them back into their cone.
+#: Rounds of correcting the multipliers and projecting them onto their cone.
 _ROUNDS = 4
-#: Floating-point estimate from which on a certificate is checked with rounding bounds: a radius, flatness.
+#: Estimates from which on a certificate is checked with rounding bounds: its radius, its curvature.
 _PROMISING = 1e3
 _FLAT = 1e-6
 
@@ -48,14 +48,14 @@ _FLAT = 1e-6
 def farkas_multipliers(
     problem: Composite, before: Sequence[Array], after: Sequence[Array]
 ) -> tuple[Image, Emptiness] | None:
-    """Return multipliers of the sets along which a run diverges, and what they prove; None without entries.
+    """Return the direction in which multipliers of sets diverge, and what it proves; None if nothing.
 
     Parameters
     ----------
     problem : Composite
-        A problem whose sets are those of matrices.
+        A problem whose sets are given by matrices.
     before, after : sequences of arrays
-        Multipliers of two outer steps, the later ones last.
+        Multipliers of two consecutive outer steps.
     """
     pairs = zip(problem.terms, before, after, strict=True)
     found = [(term, b - a) for term, a, b in pairs if term.is_set]
@@ -64,10 +64,10 @@ def farkas_multipliers(
     known = all(t.is_identity or entries_of(t.D) is not None for t in sets)
     if not known or size == 0.0:
         return None
-    y = _repaired(sets, [moved / size for _, moved in found], problem.size)
+    y = _corrected(sets, [moved / size for _, moved in found], problem.size)
     support = sum(t.conjugate(v) for t, v in zip(sets, y, strict=True))
     residual = _residual(sets, y, problem.size)
-    # The exact check is expensive: it is made only where the floating-point estimate suggests success.
+    # The check with rounding bounds is expensive: it is made where the estimate suggests success.
     if not support < -_PROMISING * norm(residual):
         return None
     return tuple(y), exclude(sets, y, problem.size)
@@ -80,7 +80,7 @@ def _residual(sets: Sequence[Term], y: Sequence[Array], size: int) -> Array:
     return total
 
 
-def _repaired(sets: Sequence[Term], y: list[Array], size: int) -> list[Array]:
+def _corrected(sets: Sequence[Term], y: list[Array], size: int) -> list[Array]:
     """Return multipliers near ``y`` with a smaller ``sum A'y``: least squares on their support."""
     for _ in range(_ROUNDS):
         y = [t.into_domain(v) for t, v in zip(sets, y, strict=True)]
@@ -105,7 +105,7 @@ def farkas_of_rows(
 ) -> tuple[Array, Array]:
     """Return multipliers of rows and of bounds near ``y`` with ``A'y + w`` as small as rounding, if possible.
 
-    The multiplier of a bound absorbs the residual of its variable. Where a bound is missing, ``A'y`` must
+    The multiplier of a bound absorbs the residual of its variable. Where a bound is infinite, ``A'y`` must
     have the sign of the other one, or vanish: the multipliers are corrected in proportion to their size.
     """
     signs = Interval(
@@ -126,7 +126,7 @@ def farkas_of_rows(
 def ray_of_rows(
     P: Matrix | None, A: Matrix, lower: Array, upper: Array, box: VariableBounds, d: Array
 ) -> Array:
-    """Return a direction near ``d`` that stays in the rows and on which ``P`` vanishes, up to rounding."""
+    """Return a recession direction of the rows near ``d`` with ``P d = 0``, up to rounding."""
 
     def cone(least: Array, most: Array) -> Interval:
         return Interval(
@@ -143,7 +143,7 @@ def ray_of_rows(
 
 
 def _on_cone(cone: Composite, v: Array) -> Array:
-    """Return a point of a polyhedral cone near ``v``, each row measured by its own terms alone."""
+    """Return a point of a polyhedral cone near ``v``; violations are relative to the terms of each row."""
     alone = Units.given(np.zeros(len(v)))
     return made_feasible(cone, v, gamma(len(v)), alone)
 
@@ -151,7 +151,7 @@ def _on_cone(cone: Composite, v: Array) -> Array:
 def descent_ray(
     problem: Composite, before: OuterIterate, after: OuterIterate
 ) -> tuple[Array, DescentRay] | None:
-    """Return the direction in which the points of a run move, and what it proves (quadratic objectives)."""
+    """Return the direction between two points, and what it proves for quadratic objectives; else None."""
     rows = interval_rows(problem.terms)
     f = problem.smooth
     d = after.point.x - before.point.x
@@ -159,15 +159,15 @@ def descent_ray(
         return None
     P = f.P
     if P is not None and not is_host_matrix(P):
-        return None  # the exact check is one of the host
+        return None  # the check with rounding bounds is made on the host
     gradient = f.gradient(after.point.x, after.point.image)
     d = d / norm(d)
     flat = P is None or float(d @ (P @ d)) * norm(after.point.x) <= _FLAT * norm(gradient)
     staying = all(
-        _leaves(term, term.image(d)) <= _FLAT * term.row_norms.max(initial=0.0)
+        _exit_rate(term, term.image(d)) <= _FLAT * term.row_norms.max(initial=0.0)
         for term in problem.terms
     )
-    # As above: rounding bounds only where the estimate is large enough.
+    # As above, the check with rounding bounds is made where the estimate suggests success.
     if not (flat and staying and gradient @ d < 0.0):
         return None
     mapped = [each for each in rows if each[0] is not None]
@@ -176,7 +176,7 @@ def descent_ray(
     return d, check_descent(P, gradient, rows, d)
 
 
-def _leaves(term: Term, image: Array) -> float:
+def _exit_rate(term: Term, image: Array) -> float:
     """Return the rate at which a direction with this image leaves an interval."""
     assert isinstance(term.atom, Interval)
     up = np.where(np.isfinite(term.atom.upper), image, 0.0).max(initial=0.0)

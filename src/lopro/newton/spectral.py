@@ -15,11 +15,11 @@ __all__ = ["Spectrum", "entries_of_sum", "symmetric_pattern"]
 
 
 class Spectrum:
-    """Eigenvalues and vectors of a symmetric matrix ``M``, split by sign.
+    """The spectral decomposition of a symmetric matrix ``M``, split by the signs of the eigenvalues.
 
     With ``M = V diag(l) V'``, the Jacobian of the positive part is ``S -> V (Omega o V'SV) V'``, where
     ``Omega`` is 1 between positive eigenvalues, 0 between the others, and ``l_i / (l_i - l_j)`` across.
-    Products with it, and with its complement, are made on the smaller side of the spectrum.
+    Products use the smaller of the two parts of the spectrum.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class Spectrum:
 
     @property
     def negative(self) -> tuple[Array, Array]:
-        """Those of the rest, the values with their sign changed: not negative."""
+        """The absolute values of the other eigenvalues, and their vectors."""
         first = self.size - self.rank
         return -self.values[:first], self.vectors[:, :first]
 
@@ -61,14 +61,14 @@ class Spectrum:
 
     @cached_property
     def quotients(self) -> Array:
-        """``Omega`` between the negative (rows) and the positive side (columns)."""
+        """``Omega`` between nonpositive (rows) and positive eigenvalues (columns)."""
         negative, positive = self.negative[0], self.positive[0]
         return positive / (positive + negative[:, None])
 
     def half_product(self, scaled: Array) -> tuple[Array, Array, bool]:
         """Return ``U, K, complement`` with ``J[S] = U K + (U K)'``, or ``S`` minus that.
 
-        ``scaled`` is ``S V``. The smaller side gives U, so K has as few rows as possible.
+        ``scaled`` is ``S V``. U spans the smaller part of the spectrum, so K has as few rows as possible.
         """
         first = self.size - self.rank
         V2, V1 = self.vectors[:, :first], self.vectors[:, first:]
@@ -80,8 +80,8 @@ class Spectrum:
         K = 0.5 * (B[:, :first] @ V2.T) + ((1.0 - self.quotients) * B[:, first:]) @ V1.T
         return V2, K, True
 
-    def own(self) -> Array:
-        """Return ``J[e_i e_i']_ii`` for all i: how much each entry of the diagonal moves itself."""
+    def diagonal_derivatives(self) -> Array:
+        """Return ``J[e_i e_i']_ii`` for all i, the derivative of each diagonal entry by itself."""
         xp, first = namespace(self.M), self.size - self.rank
         squares = self.vectors**2
         P2, P1 = squares[:, :first], squares[:, first:]
@@ -101,7 +101,7 @@ class Spectrum:
 def entries_of_sum(U: Array, K: Array, i: Any, j: Any) -> Any:
     """Return the entries (i, j) of ``U K + (U K)'`` as a vector on the host.
 
-    All of it is formed only if many of them are needed.
+    The matrix is formed only if many entries are needed.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def entries_of_sum(U: Array, K: Array, i: Any, j: Any) -> Any:
 
 
 def symmetric_pattern(i: Any, j: Any, n: int) -> tuple[Any, Any]:
-    """Return a sparse matrix with these places and those across, and which entry each of its numbers is.
+    """Return the symmetric sparsity pattern of entries of one triangle, and the entry that each value is.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def symmetric_pattern(i: Any, j: Any, n: int) -> tuple[Any, Any]:
     """
     off = i != j
     places = np.concatenate([i, j[off]]), np.concatenate([j, i[off]])
-    # Numbers from one, so that none of them is taken for a zero.
+    # Numbered from one, so that none is dropped as a zero.
     numbers = np.arange(1.0, len(i) + 1.0)
     S = scipy.sparse.coo_array((np.concatenate([numbers, numbers[off]]), places), shape=(n, n))
     pattern = S.tocsr()

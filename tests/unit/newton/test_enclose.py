@@ -23,7 +23,8 @@ from lopro.functions.term import Term
 from lopro.linalg.dense import EPS, norm
 from lopro.linalg.products import enclose_forward
 from lopro.maps import linear_map
-from lopro.newton.smooth import Loss, SmoothSum
+from lopro.newton.losses import Loss
+from lopro.newton.smooth import SmoothSum
 
 
 def exact_quadratic(P, q, x):

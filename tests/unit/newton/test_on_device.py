@@ -29,8 +29,8 @@ from lopro.maps import ArrayMap, linear_map
 from lopro.maps.host import Transferred
 from lopro.methods.second_order import composite
 from lopro.newton.curvature import ConstantMatrix, Diagonal, Gram, LowRank
+from lopro.newton.losses import Loss, SquaredLoss
 from lopro.newton.quadratic_form import QuadraticForm
-from lopro.newton.smooth import Loss, SquaredLoss
 from lopro.newton.systems import ConjugateGradients, SingularSystem, SystemOnDevice, choose_system
 
 RNG = np.random.default_rng(5)
@@ -192,7 +192,7 @@ def test_logistic_losses_far_out_neither_overflow_nor_vanish() -> None:
 
 
 def test_a_large_normal_matrix_is_not_formed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lopro.newton.smooth.LARGEST", 10)
+    monkeypatch.setattr("lopro.newton.losses.LARGEST", 10)
     known = SquaredLoss(Term(HalfSquare(), linear_map(A), B))
     f = SquaredLoss(Term(HalfSquare(), elsewhere_map(A), B))
     x, d = RNG.standard_normal(20), RNG.standard_normal(20)

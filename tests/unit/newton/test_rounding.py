@@ -19,7 +19,7 @@ from lopro.linalg.rounding import (
     product,
     total,
 )
-from lopro.newton.inner import Local
+from lopro.newton.inner import Evaluation
 from lopro.newton.lagrangian import CompositeLagrangian, PointWithImages
 
 
@@ -147,5 +147,5 @@ def test_rounding_of_a_row_is_that_of_its_terms(unit):
     problem = composed(linear(np.array([0.0, 0.0, 1e-3 * unit])), [rows])
     x = 1e8 * unit * np.array([1.0, 1.0, 0.0])
     F = CompositeLagrangian(problem, [np.zeros(1)], [np.ones(1)])
-    noise = Local.of(F, PointWithImages(x, problem.smooth.image(x), (np.zeros(1),))).noise
+    noise = Evaluation.of(F, PointWithImages(x, problem.smooth.image(x), (np.zeros(1),))).noise
     assert EPS * 1e8 <= noise / unit <= 16.0 * EPS * 1e8

@@ -36,8 +36,8 @@ def test_jacobian_is_symmetric_and_between_zero_and_one(rng):
 
 
 @pytest.mark.parametrize("shift", [-6.0, 0.0, 6.0, -100.0, 100.0])
-def test_own_is_the_diagonal_of_the_jacobian(rng, shift):
+def test_diagonal_derivatives_are_the_diagonal_of_the_jacobian(rng, shift):
     n = 9
     spectrum = Spectrum(symmetric(rng, n) + shift * np.eye(n))
     expected = [spectrum.jacobian(np.diag(e))[i, i] for i, e in enumerate(np.eye(n))]
-    np.testing.assert_allclose(spectrum.own(), expected, atol=1e-12)
+    np.testing.assert_allclose(spectrum.diagonal_derivatives(), expected, atol=1e-12)

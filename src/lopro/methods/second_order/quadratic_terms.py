@@ -13,7 +13,7 @@ from lopro.functions.atoms import HalfSquare, Linear, Quadratic
 from lopro.functions.term import Term
 from lopro.linalg.dense import Array
 from lopro.maps.host import engine_matrix, host_vector
-from lopro.newton.smooth import FILL
+from lopro.newton.losses import FILL
 
 __all__ = [
     "has_sparse_normal_matrix",

@@ -1,4 +1,4 @@
-"""Bounds that multipliers prove, with their rounding subtracted, and checks of certificates."""
+"""Lower bounds from multipliers, less their rounding; violations, and points with smaller ones."""
 
 from lopro.newton.bounds.feasible import (
     made_feasible,

@@ -30,9 +30,9 @@ from lopro.linalg.products import enclose_adjoint
 from lopro.linalg.rounding import Enclosure, dot, length
 from lopro.maps import LinearMap
 from lopro.maps.host import entries_of, host_matrix, host_vector
+from lopro.newton.losses import Loss
 from lopro.newton.problem import Composite
 from lopro.newton.quadratic_form import QuadraticForm
-from lopro.newton.smooth import Loss
 
 __all__ = ["bounds_variables", "box_of", "implied_box", "lagrangian", "lower_bound", "reach_units"]
 

@@ -81,7 +81,7 @@ class _BlockRows:
 
         Elsewhere it is an estimate, of which a preconditioner is made: ``sum_ij A_ij^2 sqrt(own_i own_j)``.
         """
-        roots = np.sqrt(np.maximum(to_numpy(spectrum.own()), 0.0))
+        roots = np.sqrt(np.maximum(to_numpy(spectrum.diagonal_derivatives()), 0.0))
         i, j = self._places
         return np.asarray(self.squares @ (roots[i] * roots[j]))
 
