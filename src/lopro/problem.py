@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from lopro.constraints.base import Constraint
 from lopro.constraints.whole_space import WholeSpace
-from lopro.core.arrays import Array, asarray_like, copy, is_complex, norm, widest, zeros
+from lopro.core.arrays import Array, asarray_like, copy, inner, is_complex, norm, widest, zeros
 from lopro.core.validation import check_array, check_number, check_shape
 from lopro.functions import Constant, Source
 from lopro.functions.term import Term
@@ -108,6 +109,64 @@ class Problem:
             return float(self.x_scale)
         sizes = (part.typical_size() for part in (self.constraint, self.objective))
         return next((size for size in sizes if size is not None), norm(x0))
+
+    def typical_value(self, x0: Array) -> float:
+        """Return the size of f at a start, or where that is 0 at a point of typical size.
+
+        It is 0 at a start at which f is not defined, and may not be finite.
+        """
+        f = self.objective
+        try:
+            value, gradient = f.linearize_at(f.image(x0))
+            if value != 0.0:
+                return abs(float(value))
+            # A start at 0 shows no value; the slope over a typical length has the same units.
+            slope = gradient()
+            if norm(slope) > 0.0:
+                return self._over_units(slope, x0)
+            if not self.constraint.sizes_for_free:
+                return 0.0
+            # Neither does a minimiser. A point with random signs minimises no norm and no square.
+            signs = np.random.default_rng(0).choice([-1.0, 1.0], size=tuple(x0.shape))
+            for units in self._entry_sizes(x0):
+                value = abs(float(f.value(asarray_like(units.reshape(signs.shape) * signs, x0))))
+                if value > 0.0:
+                    return value
+            return abs(float(f.value(asarray_like(self._reach(x0) * signs, x0))))
+        except (ValueError, OverflowError):
+            return 0.0
+
+    def _over_units(self, slope: Array, x0: Array) -> float:
+        """Return ``sum |g_j| s_j`` over the units that the set gives, or else ``|g|`` times a length."""
+        sizes = abs(slope)
+        for units in self._entry_sizes(x0):
+            total = inner(sizes, asarray_like(units.reshape(tuple(slope.shape)), sizes))
+            if total > 0.0:
+                return total
+        return norm(slope) * self._reach(x0)  # it may cost a product
+
+    def _entry_sizes(self, x0: Array) -> Iterator[Array]:
+        """Yield typical sizes of the entries: those the set gives, then those it gives up to a factor."""
+        units = self.constraint.column_units()
+        if isinstance(units, np.ndarray):
+            yield units
+            relative = self.constraint.relative_units()
+            if relative is not None:
+                yield relative * self._reach(x0)
+
+    def _reach(self, x0: Array) -> float:
+        """Return a typical length of x, in its units, at which values are measured.
+
+        Where no data give one, it is the distance to the boundary of the set to first order; 0 where the
+        slope gives none. A set with its boundary at the start, such as a cone, may have no length at all.
+        """
+        known, c = self.known_size(x0), self.constraint
+        if known > 0.0 or not c.members():
+            return known or 1.0
+        value, slope = abs(float(c.value(x0))), norm(c.subgradient(x0))
+        if value == 0.0:
+            return 1.0
+        return value / slope if slope > 0.0 else 0.0
 
     def start(self, x0: Array | None) -> Array:
         """Return a private copy of ``x0`` in the library and precision of the data; zeros for None."""

@@ -171,8 +171,8 @@ class Proofs:
         Lower bounds of the least eigenvalues of the Hessians in these units, or 0.
     unit, scale : array of shape (problems,)
         A length that is typical of the points, and what gaps are relative to at least.
-    feasible : float
-        The relative violation up to which a point counts as feasible.
+    feasible, tol : float
+        The relative violation up to which a point counts as feasible, and the relative gap to reach.
     """
 
     programs: Programs
@@ -181,13 +181,14 @@ class Proofs:
     unit: Array
     scale: Array
     feasible: float
+    tol: float
 
     @staticmethod
     def of(programs: Programs, columns: Array, tol: float, feasible: float) -> Proofs:
         """Prepare proofs to a tolerance."""
         unit, value = programs.typical()
         scale = negligible_share(tol) * value
-        return Proofs(programs, columns, programs.convexity(columns), unit, scale, feasible)
+        return Proofs(programs, columns, programs.convexity(columns), unit, scale, feasible, tol)
 
     def certify(self, x: Array, v: Array, z: Array | None = None) -> dict[str, Array]:
         """Return the values, and the fields of `lopro.certificates.Certificate`, of all problems.
@@ -225,7 +226,8 @@ class Proofs:
         known = xp.isfinite(bound) & (violation <= self.feasible)
         gap = xp.maximum(fun - bound, xp.zeros_like(fun)) + charge
         gap = xp.where(known, gap, infinite)
-        size = xp.maximum(magnitude, self.scale)
+        shown = gap <= self.tol * magnitude  # as in `Target.relative`
+        size = xp.where(shown, magnitude, xp.maximum(magnitude, self.scale))
         if p.gap_scale is not None:
             size = xp.where(p.gap_scale >= 0.0, xp.maximum(p.gap_scale, abs(fun)), size)
         relative = xp.where(

@@ -10,7 +10,7 @@ from typing import Any
 from lopro.certificates.bound import Bound
 from lopro.certificates.emptiness import Emptiness
 from lopro.certificates.rays import DescentRay
-from lopro.certificates.tolerances import FEASIBLE, Target
+from lopro.certificates.tolerances import FEASIBLE, Scale, Target
 
 __all__ = ["Certificate", "Outcome", "Status"]
 
@@ -25,7 +25,8 @@ class Certificate:
         The value is at most so far above the optimal one; infinite where the point is not feasible or no
         bound is known. It includes ``charge``.
     relative_gap : float
-        The gap over the sum of the absolute terms of the value.
+        The gap over the sum of the absolute terms of the value; where that exceeds the tolerance, over a
+        negligible share of a typical value if that is larger (`lopro.Problem`, ``gap_scale``).
     lower_bound : float
         No feasible point within ``radius`` of x has a smaller value.
     violation : float
@@ -85,6 +86,7 @@ class Certificate:
         absolute: float,
         feasible: float = FEASIBLE,
         empty_within: float = 0.0,
+        magnitude: float | None = None,
     ) -> Certificate:
         """Build the certificate of a point with value ``fun``; the target says what gaps are relative to.
 
@@ -94,7 +96,7 @@ class Certificate:
         """
         known = math.isfinite(lower_bound) and violation <= feasible
         gap = max(fun - lower_bound, 0.0) + gained if known else math.inf
-        relative = (target or Target(0.0)).relative(gap, fun)
+        relative = (target or Target(0.0)).relative(gap, fun, magnitude)
         return Certificate(
             gap, relative, lower_bound, violation, source, radius, absolute, gained, empty_within
         )
@@ -187,15 +189,15 @@ class Outcome:
         """The proved gap: the value is at most this much above the optimal one, violation included."""
         return self.fun + self.charge - self.bound.value
 
-    def holds(self, tol: float, scale: float = 0.0, length: float = 0.0) -> bool:
+    def holds(self, tol: float, scale: Scale = 0.0, length: float = 0.0) -> bool:
         """Whether gap and charge are small, as far out as solutions may be.
 
         Small means at most ``tol`` times the value or the scale, whichever is larger.
         """
-        return self.lacking(length) <= tol * max(abs(self.fun), scale)
+        return Target(tol, scale).reached(self.lacking(length), self.fun)
 
     def proves(
-        self, tol: float, feasibility: float, scale: float = 0.0, length: float = 0.0
+        self, tol: float, feasibility: float, scale: Scale = 0.0, length: float = 0.0
     ) -> bool:
         """Whether the point is feasible and its gap is proved; the parameters are those of `holds`."""
         return self.violation <= feasibility and self.holds(tol, scale, length)

@@ -7,7 +7,10 @@ steers an algorithm. `Target` is the only arithmetic of gaps there is.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
 
 from lopro.core.arrays import Array, eps
 from lopro.linalg.rounding import EPS
@@ -20,6 +23,7 @@ __all__ = [
     "NOISE",
     "REMNANTS",
     "TOUCHING",
+    "Scale",
     "Target",
     "feasibility_tolerance",
     "negligible_share",
@@ -74,6 +78,10 @@ def negligible_share(tol: float) -> float:
     return max(NEGLIGIBLE, NOISE / tol) if tol > 0.0 else NEGLIGIBLE
 
 
+#: What gaps are relative to at least: a number, or what returns it.
+Scale: TypeAlias = float | Callable[[], float]
+
+
 @dataclass(frozen=True)
 class Target:
     """A relative accuracy and the least scale it is relative to.
@@ -82,22 +90,33 @@ class Target:
     ----------
     tol : float
         The relative gap to reach.
-    scale : float
-        Gaps are relative to ``max(scale, |f(x)|)``, or to ``max(scale, m)`` if the magnitude ``m`` of the
-        terms of ``f(x)`` is given.
+    least : float or callable
+        The scale: gaps are relative to ``max(scale, |f(x)|)``, or to ``max(scale, m)`` if the magnitude ``m``
+        of the terms of ``f(x)`` is given. A callable returns it. It is called, once, only where a gap exceeds
+        ``tol m``: smaller gaps have converged with any scale, and are relative to ``m``.
 
     Examples
     --------
     >>> from lopro.certificates import Target
-    >>> target = Target(tol=1e-3, scale=1.0)
+    >>> target = Target(1e-3, 1.0)
     >>> target.gap(50.0), target.relative(0.5, fun=50.0), target.reached(0.06, fun=50.0)
     (0.05, 0.01, False)
     >>> target.gap(0.0, magnitude=20.0)
     0.02
+    >>> (
+    ...     Target(1e-3, lambda: 4.0).relative(0.5, fun=2.0),
+    ...     Target(1e-3, lambda: 4.0).relative(0.001, fun=2.0),
+    ... )
+    (0.125, 0.0005)
     """
 
     tol: float
-    scale: float = 1.0
+    least: Scale = 1.0
+
+    @cached_property
+    def scale(self) -> float:
+        """The least size of what gaps are relative to."""
+        return self.least() if callable(self.least) else self.least
 
     def unit(self, fun: float, magnitude: float | None = None) -> float:
         """Return the denominator of the relative gap of a point with value ``fun``."""
@@ -108,8 +127,10 @@ class Target:
         return self.tol * self.unit(fun, magnitude)
 
     def relative(self, gap: float, fun: float, magnitude: float | None = None) -> float:
-        """Return a gap in units of the scale."""
-        unit = self.unit(fun, magnitude)
+        """Return the relative gap of a point with value ``fun``."""
+        unit = abs(fun) if magnitude is None else magnitude
+        if not (callable(self.least) and gap <= self.tol * unit):
+            unit = self.unit(fun, magnitude)
         if unit > 0.0:
             return gap / unit
         return 0.0 if gap == 0.0 else math.inf

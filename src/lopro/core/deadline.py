@@ -8,9 +8,11 @@ turns that into a result. Work that cannot be interrupted, such as one LAPACK ca
 
 from __future__ import annotations
 
+# The functions of `signal` convert handlers to enums and back: 20 us a call, a twentieth of a small quadratic
+# program, against 0.6 us (timeit, Python 3.11).
+import _signal  # type: ignore[import-not-found]
 import functools
 import math
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -167,12 +169,12 @@ class _Active:
         # The enclosing call may handle Ctrl-C already.
         self._handles_sigint = not (current is deadline._outer is not None) and _sigint_is_free()
         if self._handles_sigint:
-            signal.signal(signal.SIGINT, deadline._on_sigint)
+            _signal.signal(_signal.SIGINT, deadline._on_sigint)
         return deadline
 
     def __exit__(self, *exception: object) -> None:
         if self._handles_sigint:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            _signal.signal(_signal.SIGINT, _signal.default_int_handler)
         if self._token is not None:
             _current.reset(self._token)
 
@@ -193,7 +195,7 @@ class _WrappingUp:
 def _sigint_is_free() -> bool:
     """Whether SIGINT has its default handler, and this is the main thread, which alone may change it."""
     main = threading.current_thread() is threading.main_thread()
-    return main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    return main and _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler
 
 
 @functools.cache

@@ -208,6 +208,10 @@ class CountedConstraint(Constraint):
     def has_linear_minimizer(self) -> bool:
         return self.target.has_linear_minimizer
 
+    @property
+    def sizes_for_free(self) -> bool:
+        return self.target.sizes_for_free
+
     def image(self, x: Array) -> Image:
         return self.target.image(x)
 

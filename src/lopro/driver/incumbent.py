@@ -203,14 +203,9 @@ class Incumbent:
         best = self.best
         if best is None or not best.feasible:
             return False
-        # Bounds without rounding or violations subtracted may exceed the value by this share.
         exactly = known.proved and known.multiplier is not None
-        share = feasibility_tolerance(best.x)
-        slack = (share if exactly else math.sqrt(share)) * self.target.unit(
-            best.fun, best.magnitude
-        )
         value, gained = self._around(known)[0], self._gained_by_violation(known)
-        if not value - best.fun - gained > slack:
+        if not self._above(best, value - gained, exactly):
             return False
         said = _dropped(value, best.fun, known.source)
         self.warnings.append(said)
@@ -255,10 +250,19 @@ class Incumbent:
     def _contradicts(self, claimed: float) -> bool:
         """Whether the best point is feasible and below a claimed bound: then a constant is wrong."""
         best = self.best
-        if best is None or not best.feasible:
+        return best is not None and best.feasible and self._above(best, claimed)
+
+    def _above(self, best: Judged, bound: float, exactly: bool = False) -> bool:
+        """Whether a bound exceeds the value of a point by more than rounding.
+
+        That is the feasibility tolerance of what gaps are relative to, or its root for a bound from which
+        rounding and violations were not subtracted.
+        """
+        excess, share = bound - best.fun, feasibility_tolerance(best.x)
+        if not excess > 0.0:
             return False
-        share = math.sqrt(feasibility_tolerance(best.x))
-        return claimed - best.fun > share * self.target.unit(best.fun, best.magnitude)
+        share = share if exactly else math.sqrt(share)
+        return excess > share * self.target.unit(best.fun, best.magnitude)
 
     @property
     def claim(self) -> Claim | None:
@@ -285,16 +289,14 @@ class Incumbent:
             return Certificate.of(
                 fun, -math.inf, violation, "no lower bound was found", absolute=math.nan
             )
-        best, target = self.best, self.target
-        unit = Target(target.tol, target.unit(best.fun, best.magnitude))
-        found, value, radius = known
+        best, (found, value, radius) = self.best, known
         source = found.source
         if math.isfinite(radius):
             source = f"{source}, within a distance of {radius:.3g} from x"
         return Certificate.of(
-            best.fun, value, best.violation, source, unit, self._gained_by_violation(found),
+            best.fun, value, best.violation, source, self.target, self._gained_by_violation(found),
             radius, absolute=0.0 if best.violation == 0.0 else math.nan,
-            feasible=feasibility_tolerance(best.x),
+            feasible=feasibility_tolerance(best.x), magnitude=best.magnitude,
         )  # fmt: skip
 
     def measure(self) -> float:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from lopro.certificates import Target
 from lopro.certificates.tolerances import negligible_share
 from lopro.constraints import Constraint
-from lopro.core.arrays import Array, asarray_like, inner, isfinite, norm
+from lopro.core.arrays import Array, isfinite
 from lopro.core.counting import Counts, count, counting
 from lopro.core.deadline import Deadline, OutOfTime
 from lopro.core.validation import (
@@ -127,72 +127,10 @@ class RunWorkbench:
 
     @cached_property
     def target(self) -> Target:
-        """The required accuracy; where only f gives its scale, this calls the user's function."""
-        return Target(self.options.tol, self._gap_scale())
-
-    def _gap_scale(self) -> float:
-        """Return what gaps are relative to at least: values below a share of a typical one are zero."""
-        if self.problem.gap_scale is not None:
-            return self.problem.gap_scale
-        share = negligible_share(self.options.tol)
-        with self.observe():
-            typical = self._typical_value()
-        return share * typical if math.isfinite(typical) else 0.0
-
-    def _typical_value(self) -> float:
-        """Return the size of the objective at the start, or where that is 0 at a point of typical size."""
-        f, start = self.objective, self._start
-        try:
-            value, gradient = f.linearize_at(f.image(start))
-            if value != 0.0:
-                return abs(float(value))
-            # A start at 0 shows no value; the slope over a typical length has the same units.
-            slope = gradient()
-            if norm(slope) > 0.0:
-                return self._over_units(slope)
-            if not self.problem.constraint.sizes_for_free:
-                return 0.0
-            # Neither does a minimiser: signs at random are none of a norm or a square.
-            signs = np.random.default_rng(0).choice([-1.0, 1.0], size=tuple(start.shape))
-            for units in self._entry_sizes():
-                value = abs(float(f.value(asarray_like(units.reshape(signs.shape) * signs, start))))
-                if value > 0.0:
-                    return value
-            return abs(float(f.value(asarray_like(self._reach() * signs, start))))
-        except (ValueError, OverflowError):
-            return 0.0  # a start that is out of the range of f gives no scale
-
-    def _over_units(self, slope: Array) -> float:
-        """Return ``sum |g_j| s_j`` over the units that the set gives, or else ``|g|`` times the unit."""
-        sizes = abs(slope)
-        for units in self._entry_sizes():
-            total = inner(sizes, asarray_like(units.reshape(tuple(slope.shape)), sizes))
-            if total > 0.0:
-                return total
-        return norm(slope) * self._reach()  # it may cost a product
-
-    def _entry_sizes(self) -> Iterator[Array]:
-        """Yield typical sizes of the entries: those the set gives, then those it gives up to a factor."""
-        units = self.problem.constraint.column_units()
-        if isinstance(units, np.ndarray):
-            yield units
-            relative = self.problem.constraint.relative_units()
-            if relative is not None:
-                yield relative * self._reach()
-
-    def _reach(self) -> float:
-        """Return a length that is typical of ``x`` for values, in its units: a first step may be of any.
-
-        Where no data give one, it is the distance to the boundary of the set to first order; 0 where the
-        slope gives none. A set with its boundary at the start, such as a cone, may have no length at all.
-        """
-        known, c = self.problem.known_size(self._start), self.constraint
-        if known > 0.0 or not c.members():
-            return known or self.unit
-        value, slope = abs(float(c.value(self._start))), norm(c.subgradient(self._start))
-        if value == 0.0:
-            return self.unit
-        return value / slope if slope > 0.0 else 0.0
+        """The required accuracy, relative to ``problem.gap_scale`` or else to a share of a typical value."""
+        tol, given = self.options.tol, self.problem.gap_scale
+        at_start = self.counted, self._start, tol, self.certificate_counts
+        return Target(tol, partial(_negligible_value, *at_start) if given is None else given)
 
     @cached_property
     def unit(self) -> float:
@@ -318,3 +256,10 @@ class RunWorkbench:
     def seconds(self) -> float:
         """Wall time since the start of the call."""
         return self.deadline.elapsed
+
+
+def _negligible_value(problem: Problem, start: Array, tol: float, counts: Counts) -> float:
+    """Return the value below which values count as zero in relative gaps; it evaluates f at the start."""
+    with counting(counts):
+        typical = problem.typical_value(start)
+    return negligible_share(tol) * typical if math.isfinite(typical) else 0.0

@@ -25,6 +25,7 @@ from lopro.certificates import (
 from lopro.certificates.certificate import Outcome, Status
 from lopro.certificates.emptiness import without_remnants
 from lopro.certificates.programs import ProgramProof
+from lopro.certificates.tolerances import Scale, Target
 from lopro.core.deadline import Deadline
 from lopro.engines import (
     Answer,
@@ -69,7 +70,7 @@ def solve_program(
     program: QuadraticProgram,
     tol: float = 1e-6,
     feasibility: float = FEASIBLE,
-    scale: float = 0.0,
+    scale: Scale = 0.0,
     length: Callable[[], float] = lambda: 0.0,
     seconds: float | None = None,
     convex: bool = False,
@@ -88,7 +89,7 @@ def solve_program(
     program : QuadraticProgram
         What to solve.
     tol, feasibility, scale : float
-        As for `lopro.newton.prove`.
+        As for `lopro.newton.prove`; the scale may be a callable, as for `lopro.certificates.Target`.
     length : callable
         Gives the length there; called where a bound loses with the distance.
     seconds : float, optional
@@ -155,8 +156,9 @@ def solve_program(
         if found is not None and isinstance(found.certificate, Emptiness):
             excluded = _farther(excluded, found)
         if answer.finite and not claims:
-            accuracy = tol, feasibility, scale, length(), None if proof is None else proof.convexity
-            found = prove(problem(), x, v, *accuracy, lambda: deadline.passed)
+            accuracy = tol, feasibility, Target(tol, scale).scale, length()
+            convexity = None if proof is None else proof.convexity
+            found = prove(problem(), x, v, *accuracy, convexity, lambda: deadline.passed)
             if found.status is Status.CONVERGED:
                 return found
             best = found if best is None or found.better(best, feasibility, length()) else best

@@ -263,7 +263,7 @@ def test_an_error_of_the_gradient_is_paid_even_where_the_slope_is_zero() -> None
     programs = QuadraticPrograms(
         np.zeros((1, 2)), 4.0 * np.eye(2)[None], least=one(-1.0, -np.inf)
     ).subset(slice(0, 1))
-    proof = Proofs(programs, one(2.0, 2.0), np.full(1, 4.0), np.ones(1), np.zeros(1), 1e-9)
+    proof = Proofs(programs, one(2.0, 2.0), np.full(1, 4.0), np.ones(1), np.zeros(1), 1e-9, 1e-6)
     x, slope = one(0.0, 0.0), Enclosures(np.zeros((1, 2)), one(0.5, 0.5))
     bound = proof.lower_bounds(Enclosures.exact(np.full(1, 3.0)), slope, x, np.full((1, 2), 1e9))
     # The first variable may rise as well: (2 * 0.5)^2 / (2 * 4) once more.

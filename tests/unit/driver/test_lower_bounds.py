@@ -229,6 +229,19 @@ def test_a_gap_is_relative_to_the_value_or_to_the_scale(fun, bound, scale, relat
     assert (c.gap, c.relative_gap) == (pytest.approx(fun - bound), pytest.approx(relative))
 
 
+def test_a_scale_is_computed_once_and_only_for_gaps_above_the_tolerance():
+    calls = []
+    target = Target(1e-3, lambda: calls.append(1) or 8.0)
+    assert target.relative(1e-3, fun=-2.0) == 5e-4
+    assert target.relative(0.5, fun=1.0, magnitude=1e3) == 5e-4
+    assert target.relative(0.0, fun=0.0) == 0.0
+    assert not calls
+    assert target.relative(4e-3, fun=2.0) == 5e-4  # reached on the scale alone
+    assert target.relative(0.5, fun=2.0, magnitude=4.0) == 0.0625
+    assert target.relative(4e-3, fun=16.0) == 2.5e-4
+    assert target.gap(2.0) == 8e-3 and calls == [1]
+
+
 def test_a_run_measures_its_gap_in_the_problems_own_scale():
     ball = ResidualBall(np.eye(2), np.zeros(2), 1.0)
     f = Linear(np.array([3e-3, 4e-3]))

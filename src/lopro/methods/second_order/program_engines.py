@@ -123,7 +123,7 @@ class ProgramEngines:
             forms.program,
             bench.target.tol,
             feasibility_tolerance(x0),
-            bench.target.scale,
+            lambda: bench.target.scale,
             lambda: bench.unit,
             None if math.isinf(left) else left,
             convex=True,  # objectives check their matrices at construction
