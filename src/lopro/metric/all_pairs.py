@@ -29,7 +29,7 @@ from lopro.core.counting import count
 from lopro.core.validation import check_array
 from lopro.functions import Constant, Image, Linearization, Source
 from lopro.metric.loss import PairLoss
-from lopro.metric.pair_maps import symmetric_product
+from lopro.metric.pair_maps import features_in_use, symmetric_product
 from lopro.metric.pair_sums import Distances, PairSum
 
 __all__ = ["AllPairsLoss"]
@@ -118,8 +118,13 @@ class AllPairsLoss(PairLoss):
 
     def _parts(self, A: Matrix) -> Distances:
         X = self._centred
-        F = X @ A
-        return Distances(np.einsum("ij,ij->i", F, X), F, X)
+        used = features_in_use(A)
+        if used is None:
+            F = X @ A
+            return Distances(np.einsum("ij,ij->i", F, X), F, X)
+        F, inside = np.zeros_like(X), X[:, used]
+        F[:, used] = inside @ A[np.ix_(used, used)]
+        return Distances(np.einsum("ij,ij->i", F[:, used], inside), F, X)
 
     def identity_terms(self) -> tuple[float, float]:
         parts = self._parts(np.eye(self.X.shape[1]))

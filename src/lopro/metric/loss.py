@@ -30,6 +30,7 @@ from lopro.metric.pair_maps import (
     Matrix,
     PairMap,
     checked_pairs,
+    features_in_use,
     largest_eigenvalue,
     pair_map,
     two_sides,
@@ -254,6 +255,11 @@ class PairLoss(MappedFunction, Objective):
     def distances(self, A: Array) -> Array:
         """Return ``z_e'A z_e`` for every pair."""
         count("matvecs")
+        used = features_in_use(A)
+        if used is not None:
+            current_deadline().check()
+            small = self.with_samples(np.asarray(self.X)[:, used])
+            return small._map.distances(A[np.ix_(used, used)])
         self._need_product()
         return self._map.distances(A)
 

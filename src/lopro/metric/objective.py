@@ -10,7 +10,6 @@ import numpy as np
 from lopro.constraints import PSDCone
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.core.arrays import Array, asarray_like, to_numpy
-from lopro.core.deadline import current_deadline
 from lopro.core.validation import check_number
 from lopro.errors import MissingCapabilityError
 from lopro.metric.dual import dual_bound
@@ -24,8 +23,6 @@ __all__ = ["SparseMetric", "require_sparse_metric", "sparse_metric_of"]
 
 #: Values below this share of ``f(0)`` count as zero.
 NEGLIGIBLE = 1e-9
-#: Features from which on values are computed on those in use: below, a product takes less than a millisecond.
-_MANY = 400
 
 
 class SparseMetric(Sum):
@@ -72,20 +69,6 @@ class SparseMetric(Sum):
         super().__init__(loss, penalty, *more)
         self.loss = loss
         self.l1 = penalty.weight
-
-    def value(self, x: Array) -> float:
-        """Return the value; of large matrices on the features in use alone, the others have zeros."""
-        if isinstance(x, np.ndarray) and len(x) > _MANY:
-            used = np.flatnonzero(x.any(axis=0))
-            if 2 * len(used) < len(x):
-                current_deadline().check()
-                small = x[np.ix_(used, used)].astype(np.float64, copy=False)
-                return float(self.restricted(used).value(small)) if len(used) else self._at_zero
-        return super().value(x)
-
-    @property
-    def _at_zero(self) -> float:
-        return self.loss.target_square / (2 * self.loss.count)
 
     def dual_bound(
         self, constraint: Constraint, x: Array, normal: ValidInequality, fun: float

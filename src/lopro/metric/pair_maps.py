@@ -30,6 +30,7 @@ __all__ = [
     "PairMap",
     "SparseGraph",
     "checked_pairs",
+    "features_in_use",
     "largest_eigenvalue",
     "pair_map",
     "symmetric_product",
@@ -45,6 +46,9 @@ _BLOCK = 250
 _CHUNK = 2**20
 #: A matrix over all pairs of samples may have so many times the entries of the list of pairs.
 _SPARSE_FROM = 16
+#: Features from which on distances are computed on those in use: below, a product takes less than a
+#: millisecond.
+_MANY = 400
 #: Limit of power iterations for the largest eigenvalue, and the relative accuracy at which they stop.
 _POWER_STEPS, _POWER_ACCURACY = 500, 1e-9
 
@@ -164,6 +168,26 @@ class SparseGraph(PairMap):
         places = np.concatenate([i, j, i, j]), np.concatenate([i, j, j, i])
         laplacian = scipy.sparse.csr_array((values, places), shape=(N, N))
         return X, from_numpy(laplacian @ to_numpy(X), X)
+
+
+def features_in_use(A: Array) -> Indices | None:
+    """Return the features that a large matrix uses, at least one; None for a small or a dense one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.metric.pair_maps import features_in_use
+    >>> A = np.zeros((1000, 1000))
+    >>> A[3, 3] = 1.0
+    >>> features_in_use(A), features_in_use(np.eye(1000)), features_in_use(A[:9, :9])
+    (array([3]), None, None)
+    """
+    if not isinstance(A, np.ndarray) or len(A) <= _MANY:
+        return None
+    used = np.flatnonzero(A.any(axis=0) | A.any(axis=1))
+    if 2 * len(used) >= len(A):
+        return None
+    return used if used.size else np.zeros(1, dtype=np.int64)
 
 
 def symmetric_product(X: Array, Y: Array) -> Array:

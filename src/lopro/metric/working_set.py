@@ -28,6 +28,7 @@ import numpy as np
 
 from lopro.constraints import PSDCone
 from lopro.core.arrays import Array, from_numpy, namespace, to_numpy
+from lopro.core.deadline import current_deadline
 from lopro.methods.stalling import StallCheck
 from lopro.metric.consensus import Consensus
 from lopro.metric.objective import SparseMetric
@@ -279,6 +280,7 @@ def prices(
     x = ahead = xp.zeros_like(M)
     t = 1.0
     for _ in range(steps):
+        current_deadline().check()
         moved = ahead - (S @ ahead + rho * ahead - M) / L
         before, x = x, moved - xp.clip(moved, -tau / L, tau / L)
         t, last = 0.5 + math.sqrt(0.25 + t * t), t

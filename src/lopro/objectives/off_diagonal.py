@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -74,7 +75,9 @@ class OffDiagonalL1(L1Norm):
     def value(self, x: Array) -> float:
         if not isinstance(x, np.ndarray):
             return super().value(x)
-        return self.weight * float(without_diagonal(np.abs(x)).sum())
+        if self.dim < 2 * _BLOCK:
+            return self.weight * float(without_diagonal(np.abs(x)).sum())
+        return self.weight * sum(float(moduli.sum()) for _, moduli in _by_rows(np.abs, x))
 
     def subgradient(self, x: Array) -> Array:
         if not isinstance(x, np.ndarray) or x.dtype.kind not in "fc":
@@ -86,10 +89,7 @@ class OffDiagonalL1(L1Norm):
     def add_subgradient(self, x: Array, total: Array) -> Array:
         if not isinstance(x, np.ndarray) or total.dtype != x.dtype or self.dim < 2 * _BLOCK:
             return super().add_subgradient(x, total)
-        # By rows that stay in the cache: a matrix of signs would be written and read once more.
-        for start in range(0, self.dim, _BLOCK):
-            signs = np.sign(x[start : start + _BLOCK])
-            np.fill_diagonal(signs[:, start:], 0.0)
+        for start, signs in _by_rows(np.sign, x):
             signs *= self.weight
             total[start : start + _BLOCK] += signs
         return total
@@ -107,3 +107,14 @@ class OffDiagonalL1(L1Norm):
     def lipschitz(self, ball: Ball | None = None) -> Constant:
         value = self.weight * math.sqrt(self.dim * (self.dim - 1))
         return Constant(value, Source.DERIVED, "weight times root of the number of its entries")
+
+
+def _by_rows(function: Callable[..., Any], x: Array) -> Iterator[tuple[int, Any]]:
+    """Yield a function of blocks of rows, with zeros on the diagonal of the matrix.
+
+    Blocks stay in the cache: a whole matrix of values would be written and read once more.
+    """
+    for start in range(0, len(x), _BLOCK):
+        block = function(x[start : start + _BLOCK])
+        np.fill_diagonal(block[:, start:], 0.0)
+        yield start, block
