@@ -1,4 +1,4 @@
-"""The folder and the style of figures; the report has the same style."""
+"""The style of figures, which is that of the report, and the function that writes them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,24 @@ from matplotlib.figure import Figure
 
 from paper.report.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RC, VERMILION, label_ends
 
-__all__ = ["BLUE", "GREEN", "GREY", "ORANGE", "PURPLE", "VERMILION", "label_ends", "save"]
+__all__ = [
+    "BLUE",
+    "COLOURS",
+    "GREEN",
+    "GREY",
+    "MARKERS",
+    "ORANGE",
+    "PURPLE",
+    "VERMILION",
+    "label_ends",
+    "save",
+]
 
-# Larger than on the page: these figures are shown alone.
+#: Colours and markers of the methods of a figure.
+COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, GREY, "#56B4E9", "#332288", "#000000", "#CC79A7")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
+
+# Larger fonts than in the report: these figures are shown alone.
 plt.rcParams.update(RC | {"font.size": 10, "axes.titlesize": 11})
 
 

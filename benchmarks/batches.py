@@ -3,9 +3,9 @@
     python benchmarks/batches.py [--instances N] [--rounds N] [--device cuda]
 
 ``min 1/2 x'Px + q'x  s.t.  Gx <= h`` with dense random data, one process, one thread. All start from the
-arrays; "stacked" hands them over as `lopro.QuadraticPrograms`, "list" poses each problem first. Medians over
-rounds, microseconds for one program. The target is 200 us for the small ones, with at least 99.9 % proved to
-1e-6 by the batch. With ``--device`` the stacks are PyTorch tensors there.
+arrays; "stacked" passes them as `lopro.QuadraticPrograms`, "list" constructs each problem first. Medians over
+rounds, in microseconds for one program. The target is 200 us for the small ones, with at least 99.9 %
+proved to 1e-6 by the batch. With ``--device`` the stacks are PyTorch tensors there.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def stacks(programs: Sequence[Program], device: str | None) -> lopro.QuadraticPr
 
 
 def measure(n: int, m: int, instances: int, rounds: int, device: str | None) -> dict[str, Any]:
-    """Return the medians in microseconds for one program, and how many are proved."""
+    """Return the medians in microseconds for one program, and the share that is proved."""
     programs = [program(n, m, seed) for seed in range(instances)]
     stacked, few = stacks(programs, device), programs[: min(instances, 200)]
     calls: dict[str, tuple[int, Callable[[], Any]]] = {
@@ -68,7 +68,7 @@ def measure(n: int, m: int, instances: int, rounds: int, device: str | None) -> 
         "piqp": (len(few), lambda: [by_piqp(*data) for data in few]),
         "proxqp": (len(few), lambda: [by_proxqp(*data) for data in few]),
     }
-    results = lopro.solve_many(stacked)  # warm up, and see that all solve the same problem
+    results = lopro.solve_many(stacked)  # warm up, and check that all solve the same problem
     expected = np.array([by_piqp(*data) for data in few])
     allowed = results.gap[: len(few)] + 1e-6 * np.abs(expected)
     assert (np.abs(results.fun[: len(few)] - expected) <= allowed).all(), "values differ"

@@ -2,10 +2,10 @@
 
     python benchmarks/bench_driver.py [--quick] [--threads N]
 
-1. LoPNAG on min |x|_1 s.t. |A x - y|^2 <= sigma^2 with a dense 1000 x 5000 matrix: which part of the
-   time goes into products with A and A'. The target is 90 %.
-2. Problems with ten variables, where a product costs next to nothing: microseconds per iteration,
-   everything included. The target is 60.
+1. LoPNAG on min |x|_1 s.t. |A x - y|^2 <= sigma^2 with a dense 1000 x 5000 matrix: the share of
+   the time that is spent in products with A and A'. The target is 90 %.
+2. Problems with ten variables, where products are cheap: microseconds per iteration, everything
+   included. The target is 60.
 
 Linear algebra runs on one thread by default: with more of them the products get faster and the
 rest does not, so the share falls. The numbers of other thread counts go to a file of their own.
@@ -42,7 +42,7 @@ MICROSECONDS_TARGET = 60.0
 
 @dataclass
 class Stopwatch:
-    """Seconds inside a method, and how often it was called."""
+    """Seconds spent in a method, and the number of its calls."""
 
     seconds: float = 0.0
     calls: int = 0
@@ -89,7 +89,7 @@ def compressive_sensing() -> lopro.Problem:
 
 
 def measure_share(problem: lopro.Problem, steps: int) -> dict[str, Any]:
-    """Time one run of LoPNAG: all of it, its projections, its products with A and A'."""
+    """Time a run of LoPNAG: the whole run, its projections, its products with A and A'."""
     # Twice the Lagrange multiplier of this instance (R4); the smoothing balances the curvatures.
     method = lopro.LoPNAG(HalvingSmoothing(lam=4.9, gamma=0.05, steps=steps, epochs=3))
     with (

@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-#: What a problem took, and whether it was certified.
+#: The work of a problem, and whether it was certified.
 Work = tuple[float, bool]
 
 _VECTORS, _MATRICES = "constants_newton:over_vectors", "constants_newton:over_matrices"
@@ -62,7 +62,7 @@ FAMILIES = {
     "constraints": ("constants_projections:calls",),
 }
 
-#: The processor time of a problem is the least of so many runs.
+#: The number of runs of a problem, of which the least processor time counts.
 RUNS = 3
 #: Seconds after which a problem counts as not solved.
 LIMIT = 20
@@ -95,7 +95,7 @@ def _run(call: Callable[[], Any], timed: bool) -> Work:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             result = call()
-    except Exception:  # a constant that this breaks is needed
+    except Exception:  # an error means that the constant is needed
         return np.inf, False
     finally:
         signal.alarm(0)
@@ -122,7 +122,7 @@ def _work(result: Any) -> float:
 
 
 def constants(package: str) -> Iterator[tuple[str, float, Callable[[Any], None]]]:
-    """Yield the numeric constants of a package: full name, value, and what sets another one.
+    """Yield the numeric constants of a package: full name, value, and a function that sets another value.
 
     Entries of tuples count one by one, and so do fields of classes whose names end in Settings.
     """
@@ -192,7 +192,7 @@ def _set_field(kind: Any, key: str, value: Any) -> None:
 
 
 def compare(base: dict[str, Work], now: dict[str, Work]) -> str:
-    """Return the largest change, the change of the sum, and what is lost, in words."""
+    """Return a text with the largest change, the change of the sum, and the problems lost."""
     ratios = {k: (now[k][0] + 1.0) / (base[k][0] + 1.0) for k in base}
     worst = max(ratios, key=lambda k: abs(np.log(ratios[k])))
     whole = sum(w for w, _ in now.values()) / sum(w for w, _ in base.values())
@@ -208,7 +208,7 @@ def main() -> None:
     parser.add_argument("package", help="of lopro: newton, for instance")
     parser.add_argument("--factor", type=float, default=10.0)
     parser.add_argument("--only", default="", help="names that contain this")
-    parser.add_argument("--skip", help="names that contain this are left out")
+    parser.add_argument("--skip", help="leave out names that contain this")
     parser.add_argument("--time", action="store_true", help="measure processor time")
     options = parser.parse_args()
     base = measure(options.package, options.time)
@@ -225,7 +225,7 @@ def main() -> None:
 
 
 def _scaled(value: float, factor: float) -> float:
-    """Return the value times the factor; integers stay such."""
+    """Return the value times the factor; integers stay integers."""
     return type(value)(value * factor)
 
 

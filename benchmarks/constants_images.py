@@ -21,7 +21,7 @@ SIDE = 24
 
 
 def products() -> Iterator[tuple[str, Callable[[], float]]]:
-    """Yield calls that return the products, or the iterations of a completion; they raise if not proved."""
+    """Yield calls that return the number of products or iterations; they raise if the gap is not proved."""
     data, n = Blurred.of(SIDE), SIDE**2
     A = LinearOperator((n, n), matvec=data.apply, rmatvec=data.apply, dtype=float)
     variation, ball = TotalVariation((SIDE, SIDE)), ResidualBall(A, data.y, data.radius)

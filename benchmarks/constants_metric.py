@@ -1,4 +1,4 @@
-"""Problems that show what the constants of metric learning change: tall, wide, correlated, badly scaled."""
+"""Problems of metric learning for `benchmarks.constants`: tall, wide, correlated, badly scaled."""
 
 from __future__ import annotations
 

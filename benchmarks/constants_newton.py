@@ -1,4 +1,4 @@
-"""Problems that show what the constants of Newton's methods and of the linear algebra below them change."""
+"""Problems of Newton's methods and of their linear algebra for `benchmarks.constants`."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def over_matrices() -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def over_vectors() -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Yield problems of each of the kinds of Newton's method for vectors."""
+    """Yield problems of each kind for Newton's method over vectors."""
     rng = np.random.default_rng(0)
     newton = lopro.NewtonMultipliers()
     X, y = rng.standard_normal((200, 20)), np.sign(rng.standard_normal(200))

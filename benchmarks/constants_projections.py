@@ -1,8 +1,8 @@
-"""Projections that show what the constants of `lopro.projections` and of the sets above it change.
+"""Projections for `benchmarks.constants`: `lopro.projections` and the sets that use it.
 
 The work of a projection is the number of calls of functions of the library that it makes, which does not
-depend on the machine. A point that is farther from the projected one than the best known, or outside of the
-set, counts as not solved.
+depend on the machine. A result that is outside the set, or farther from the point than the best known one,
+counts as not solved.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from lopro.projections.tracking import EigenpairTracker
 
 __all__ = ["calls"]
 
-#: The distances of the first run, in which all constants have their own values.
+#: The distances of the first run, in which no constant is changed.
 _DISTANCES: dict[str, float] = {}
 
 
 def calls() -> Iterator[tuple[str, Callable[[], float]]]:
-    """Yield projections on sets of all kinds, each as a call that returns its work."""
+    """Yield projections on sets of all kinds as calls that return their work."""
     for name, (set_, points) in _sets().items():
         yield name, functools.partial(_counted, functools.partial(_projected, name, set_, points))
     yield "eigenpairs by Lanczos", functools.partial(_counted, _lanczos)
@@ -37,7 +37,7 @@ def calls() -> Iterator[tuple[str, Callable[[], float]]]:
 
 
 def _sets() -> dict[str, tuple[Callable[[], Any], Any]]:
-    """Return for each name what makes a set, and the points to be projected on it, one after the other."""
+    """Return for each name a function that makes a set, and the points to project, one after the other."""
     rng = np.random.default_rng(0)
     C, x = rng.standard_normal((60, 12)), 4.0 * rng.standard_normal((1, 12))
     path = x + 0.1 * rng.standard_normal((6, 12)).cumsum(axis=0)
@@ -94,7 +94,7 @@ def _sets() -> dict[str, tuple[Callable[[], Any], Any]]:
 
 
 def _projected(name: str, make: Callable[[], Any], points: Any) -> None:
-    """Project points one after the other; raise where one is outside, or not the nearest."""
+    """Project points one after the other; raise where a result is outside the set or not the nearest."""
     set_ = make()
     project, distance = set_.projector(), 0.0
     try:

@@ -1,4 +1,4 @@
-"""Memory of engines for each entry of the matrix that they factor (Linux).
+"""Memory of engines per entry of the matrix that they factorise (Linux).
 
     python -m benchmarks.engine_memory
 
@@ -29,7 +29,7 @@ CASES = {
 def measured(case: str, size: int) -> float:
     """Return the bytes for each entry, measured in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.engine_memory", case, str(size)]
-    # Every further thread of the linear algebra reserves a buffer of its own.
+    # Every further thread of the linear algebra reserves a buffer.
     one_thread = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=one_thread)
     return float(done.stdout)

@@ -1,9 +1,9 @@
-"""The picture of the idea: walk without constraint on F = f + h, and project now and then.
+"""The picture of the idea: steps without constraint on F = f + h, and a few projections.
 
     python benchmarks/figure_idea.py [--docs]
 
 Left, a slice: the objective, the penalty, their sum. Right, the iterates of a one-projection method in
-the plane, as computed. ``--docs`` also renews the figure that the README shows.
+the plane, as computed. ``--docs`` also renews the figure of the documentation.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Recorded(AcceleratedGradient):
 
 
 def draw_slice(ax: Axes) -> None:
-    """Draw f, h and F for min -x s.t. x <= 0: everything is known here (T1)."""
+    """Draw f, h and F for min -x s.t. x <= 0, where everything is known (T1)."""
     x = np.linspace(-1.0, 0.72, 400)
     penalty, f = Softplus(2.4, 0.12), -x
     h = np.array([penalty.phi(c) for c in x])

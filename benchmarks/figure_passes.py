@@ -1,10 +1,10 @@
-"""Passes over the data against the number of columns, for `lopro.bpdn` on data that are far away.
+"""Passes over the data against the number of columns, for `lopro.bpdn` on stored data.
 
     python benchmarks/figure_passes.py [--rows 200] [--columns 1000 10000 100000 1000000] [--docs]
 
 Normal entries in single precision, 10 nonzeros, sigma the length of the noise, a certified gap of 1e-8; three
-problems of each size. Stored column by column a pass is a product with the adjoint; row by row, the columns
-that are needed cost a pass as well. In memory each product is one.
+problems of each size. For data stored by columns a pass is a product with the adjoint; for data stored by
+rows, reading columns is a pass as well. In memory each product counts as a pass.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 Every curve comes from problems whose optimal value is known in closed form (T3, T4 and T6 of
 docs/theory.md). A measured error above its bound ends the run. Figures and numbers are written to
-benchmarks/results; ``--docs`` also renews the figures that the README shows.
+benchmarks/results; ``--docs`` also renews the figures of the documentation.
 """
 
 from __future__ import annotations

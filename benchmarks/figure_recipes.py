@@ -1,4 +1,4 @@
-"""Pictures of two recipes of docs/guide/recipes.md, whose code is run as it stands there.
+"""Pictures of two recipes of docs/guide/recipes.md, made by the code on that page.
 
 python benchmarks/figure_recipes.py [--docs]
 """

@@ -1,4 +1,4 @@
-"""Which features a metric uses, as the weight of the norms of its rows grows: wine beside features of noise.
+"""The features that a metric uses against the weight of the norms of its rows: wine with features of noise.
 
     python benchmarks/figure_selected_features.py [--docs]
 

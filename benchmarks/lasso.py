@@ -3,12 +3,11 @@
     python -m benchmarks.lasso [--sizes dense sparse path net logistic] [--rows M] [--columns D] [--rounds N]
     python -m benchmarks.lasso --sizes polynomials
 
-Each solver gets the loosest of its own tolerances that ends with a relative duality gap of 1e-8, as measured
-here with the data alone; the runs that find it are not timed. ``logistic`` is sparse logistic regression of
+Each solver runs with its largest tolerance that gives a relative duality gap of 1e-8, as measured here from
+the data; the runs that determine it are not timed. ``logistic`` is sparse logistic regression of
 the signs of y. ``polynomials`` are all monomials up to degree 7 of correlated variables, with the shapes of
-bodyfat (252 x 14) and housing (506 x 13): `lopro` alone, whose gap is proved. Solvers take turns, and the
-least time of each is printed with its ratio to lopro's. lopro certifies the gap within its time, the others
-do not.
+bodyfat (252 x 14) and housing (506 x 13): `lopro` alone, whose gap is proved. Solvers run in turns, and the
+least time of each is printed with its ratio to lopro's. The time of lopro includes the proof of its gap.
 """
 
 from __future__ import annotations
@@ -25,14 +24,11 @@ import scipy.sparse
 from threadpoolctl import threadpool_limits
 
 import lopro
+from benchmarks.lasso_solvers import GAP, LASSO, LOGISTIC, NET, RIDGE, Solver
 
-#: The relative gap that counts, and the tolerances that other solvers are offered.
-GAP = 1e-8
+#: The tolerances tried for other solvers.
 TOLERANCES = (1e-6, 1e-8, 1e-10, 1e-12, 1e-14)
 SHARES = (0.5, 0.1, 0.02)
-#: The ridge of the elastic net, of lam: scikit-learn's ``l1_ratio=0.9``.
-RIDGE = 1.0 / 9.0
-Solver = Callable[[Any, Any, float, float], Any]
 Gap = Callable[[Any], float]
 #: Rows, variables and degree of the polynomials.
 POLYNOMIALS = ((252, 14, 7), (506, 13, 7))
@@ -59,7 +55,7 @@ def polynomials(m: int, n: int, degree: int) -> tuple[Any, Any]:
     X /= np.abs(X).max(axis=0)
     y = X @ rng.standard_normal(n) + 2.0 * X[:, 0] * X[:, 1] + X[:, 2] ** 3
     y += 0.3 * rng.standard_normal(m)
-    # Those of a degree that begin with each variable: it times those before that begin with it or later.
+    # Monomials of a degree whose first variable is i: x_i times those of one degree less from x_i on.
     blocks = list(X.T[:, :, None])
     found = list(blocks)
     for _ in range(degree - 1):
@@ -85,55 +81,6 @@ def gap_of(A: Any, y: Any, x: Any, lam: float, ridge: float = 0.0) -> float:
     return (fun - bound) / fun
 
 
-def _fit(model: Any, A: Any, y: Any) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # they warn of tolerances that they miss by their own measure
-        return model.fit(A, y).coef_
-
-
-def by_celer(A: Any, y: Any, lam: float, tol: float) -> Any:
-    """The LASSO of celer; its alpha is lam over the number of rows."""
-    from celer import Lasso
-
-    return _fit(Lasso(lam / len(y), fit_intercept=False, tol=tol, max_iter=1000), A, y)
-
-
-def by_skglm(A: Any, y: Any, lam: float, tol: float) -> Any:
-    """The LASSO of skglm."""
-    from skglm import Lasso
-
-    return _fit(Lasso(lam / len(y), fit_intercept=False, tol=tol, max_iter=1000), A, y)
-
-
-def by_sklearn(A: Any, y: Any, lam: float, tol: float) -> Any:
-    """scikit-learn's LASSO."""
-    from sklearn.linear_model import Lasso
-
-    model = Lasso(lam / len(y), fit_intercept=False, tol=tol, max_iter=100_000)
-    return _fit(model, A, y)
-
-
-def net_by_sklearn(A: Any, y: Any, lam: float, tol: float) -> Any:
-    """scikit-learn's elastic net."""
-    from sklearn.linear_model import ElasticNet
-
-    total, share = lam * (1.0 + RIDGE) / len(y), 1.0 / (1.0 + RIDGE)
-    model = ElasticNet(total, l1_ratio=share, fit_intercept=False, tol=tol, max_iter=100_000)
-    return _fit(model, A, y)
-
-
-def by_lopro(A: Any, y: Any, lam: float, tol: float) -> Any:
-    """`lopro.lasso`, certified."""
-    return lopro.lasso(A, y, lam=lam, tol=GAP).x
-
-
-def net_by_lopro(A: Any, y: Any, lam: float, tol: float) -> Any:
-    """`lopro.lasso` with a ridge, certified."""
-    return lopro.lasso(A, y, lam=lam, ridge=RIDGE * lam, tol=GAP).x
-
-
 def logistic_gap(A: Any, b: Any, x: Any, lam: float) -> float:
     """Return the relative duality gap of sparse logistic regression at a point."""
     scores = b * (A @ x)
@@ -144,58 +91,8 @@ def logistic_gap(A: Any, b: Any, x: Any, lam: float) -> float:
     return (fun - bound) / fun
 
 
-def logistic_by_celer(A: Any, b: Any, lam: float, tol: float) -> Any:
-    """The logistic regression of celer."""
-    from celer import LogisticRegression
-
-    return _fit(LogisticRegression(C=1.0 / lam, tol=tol, max_iter=1000), A, b).ravel()
-
-
-def logistic_by_skglm(A: Any, b: Any, lam: float, tol: float) -> Any:
-    """The logistic regression of skglm."""
-    from skglm import SparseLogisticRegression
-
-    model = SparseLogisticRegression(lam / len(b), fit_intercept=False, tol=tol, max_iter=1000)
-    return _fit(model, A, b).ravel()
-
-
-def logistic_by_sklearn(A: Any, b: Any, lam: float, tol: float) -> Any:
-    """Liblinear by scikit-learn."""
-    from sklearn.linear_model import LogisticRegression
-
-    model = LogisticRegression(
-        C=1.0 / lam,
-        l1_ratio=1.0,
-        solver="liblinear",
-        tol=tol,
-        max_iter=100_000,
-        fit_intercept=False,
-    )
-    return _fit(model, A, b).ravel()
-
-
-def logistic_by_lopro(A: Any, b: Any, lam: float, tol: float) -> Any:
-    """`lopro.sparse_logistic`, certified."""
-    return lopro.sparse_logistic(A, b, lam, tol=GAP).x
-
-
-LOGISTIC: dict[str, Solver] = {
-    "lopro": logistic_by_lopro,
-    "celer": logistic_by_celer,
-    "skglm": logistic_by_skglm,
-    "liblinear": logistic_by_sklearn,
-}
-LASSO: dict[str, Solver] = {
-    "lopro": by_lopro,
-    "celer": by_celer,
-    "skglm": by_skglm,
-    "sklearn": by_sklearn,
-}
-NET: dict[str, Solver] = {"lopro": net_by_lopro, "sklearn": net_by_sklearn}
-
-
 def tuned(solver: Solver, A: Any, y: Any, lam: float, gap_at: Gap) -> tuple[float, float]:
-    """Return the loosest tolerance that reaches the gap, and the gap; the tightest one if none does."""
+    """Return the largest tolerance that reaches the gap, and the gap; the smallest one if none does."""
     for tol in TOLERANCES:
         gap = gap_at(solver(A, y, lam, tol))
         if gap <= GAP:
@@ -206,7 +103,7 @@ def tuned(solver: Solver, A: Any, y: Any, lam: float, gap_at: Gap) -> tuple[floa
 def measure(
     solvers: dict[str, Solver], A: Any, y: Any, lam: float, gap_at: Gap, rounds: int
 ) -> dict[str, tuple[float, float]]:
-    """Return the least time of each solver, and the gap that it ends with."""
+    """Return the least time of each solver, and its final gap."""
     chosen = {name: tuned(solver, A, y, lam, gap_at) for name, solver in solvers.items()}
     least = dict.fromkeys(solvers, np.inf)
     for _ in range(rounds):

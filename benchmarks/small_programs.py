@@ -1,4 +1,4 @@
-"""Small quadratic programs: `lopro.solve` with posing and proof against PIQP alone, one thread, one process.
+"""Small quadratic programs: `lopro.solve`, set-up and proof included, against PIQP alone, on one thread.
 
     python benchmarks/small_programs.py [--rounds N] [--instances N]
 
@@ -29,7 +29,7 @@ Program = tuple[Any, Any, Any, Any]
 
 
 def program(n: int, m: int, seed: int) -> Program:
-    """Return P, q, G, h of a program with an interior point, of whose rows some are active."""
+    """Return P, q, G, h of a program with an interior point and some active rows."""
     rng = np.random.default_rng([n, m, seed])
     B, G, inside = (rng.standard_normal(shape) for shape in ((n, n), (m, n), n))
     P = B.T @ B / n + 0.1 * np.eye(n)
@@ -37,7 +37,7 @@ def program(n: int, m: int, seed: int) -> Program:
 
 
 def by_lopro(P: Any, q: Any, G: Any, h: Any) -> float:
-    """Pose the problem, solve it and prove the answer; return the value."""
+    """Set up the problem, solve it and prove the answer; return the value."""
     f, c = lopro.objectives.Quadratic(P, q), lopro.constraints.Polyhedron(G, h)
     result = lopro.solve(lopro.Problem(f, c))
     assert result.success, result
@@ -60,7 +60,7 @@ def measure(n: int, m: int, instances: int, rounds: int) -> dict[str, Any]:
     """Return the medians of both in milliseconds."""
     programs = [program(n, m, seed) for seed in range(instances)]
     peers: dict[str, Callable[..., float]] = {"lopro": by_lopro, "piqp": by_piqp}
-    for data in programs:  # warm up, and see that both solve the same problem
+    for data in programs:  # warm up, and check that both solve the same problem
         ours, theirs = (solve(*data) for solve in peers.values())
         assert abs(ours - theirs) <= 1e-5 * abs(theirs), (ours, theirs)
     seconds: dict[str, list[float]] = {name: [] for name in peers}

@@ -1,9 +1,9 @@
-"""A few ratios to other solvers, commit by commit: one entry appended to ``benchmarks/results/track.json``.
+"""Ratios to other solvers over commits: each run appends an entry to ``benchmarks/results/track.json``.
 
     python -m benchmarks.track [--rounds N] [--file PATH] [--show]
 
 Each ratio is the least processor time of lopro divided by that of the other solver: one thread, one process,
-in turns. A ratio means the same on another machine of the kind, a time does not; an entry has both, with the
+in turns. Ratios are comparable between similar machines, times are not; an entry has both, with the
 commit and the machine. ``--show`` prints the file as a table and measures nothing.
 """
 
@@ -34,7 +34,7 @@ Calls = tuple[Callable[[], Any], Callable[[], Any]]
 
 
 def proved(result: lopro.Result) -> lopro.Result:
-    """Return the result; an answer that is not proved is not worth a time."""
+    """Return the result, which must be proved."""
     assert result.success, result
     return result
 
@@ -98,7 +98,7 @@ RATIOS: dict[str, Callable[[bool], Calls]] = {
 
 
 def measure(rounds: int, small: bool = False) -> dict[str, dict[str, float]]:
-    """Return the seconds of both and their ratio, by name; a peer that fails is left out."""
+    """Return the seconds of both and their ratio, by name; comparisons that fail are left out."""
     found = {}
     for name, calls in RATIOS.items():
         ours, theirs = calls(small)
@@ -113,7 +113,7 @@ def measure(rounds: int, small: bool = False) -> dict[str, dict[str, float]]:
 
 
 def commit() -> str:
-    """Return the commit that is checked out, with a + where files differ from it; "" outside of git."""
+    """Return the commit of the checkout, with a + if files differ from it; "" without git."""
     call = ["git", "describe", "--always", "--abbrev=10", "--dirty=+"]
     done = subprocess.run(call, capture_output=True, text=True, cwd=Path(__file__).parent)
     return done.stdout.strip()

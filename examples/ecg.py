@@ -2,20 +2,20 @@
 
 The problem
 -----------
-A heartbeat ``s`` of n = 1024 samples is never recorded itself. All we have are m = 512 random
-combinations of its samples with 1 % of noise, ``y = Phi s + e``: fewer equations than unknowns. What
-makes up for the missing half is that few wavelets (here Daubechies' db4) suffice to write an ECG down:
-``s = W' x``, where W is orthogonal and most entries of x are tiny. So, of all coefficients that explain
+A heartbeat ``s`` of n = 1024 samples is not recorded directly. The data are m = 512 random combinations
+of its samples with 1 % of noise, ``y = Phi s + e``: fewer equations than unknowns. The missing
+information is that few wavelets (here Daubechies' db4) suffice to represent an ECG: ``s = W' x``, where
+W is orthogonal and most entries of x are tiny. So, of all coefficients that explain
 the measurements to within the noise, take those of least l1 norm:
 
     minimise |x|_1   subject to   |A x - y|_2 <= sigma,   A = Phi W'.
 
 The call
 --------
-``lopro.bpdn(A, y, sigma, tol=1e-6)``. As A is an explicit matrix, lopro may look at single columns, and
-works on the few that matter. That takes a dozen products with all of A; where it gets stuck, as it does
-for some draws of Phi, a first-order method takes over, and there are a few hundred. The answer is
-certified in the same way.
+``lopro.bpdn(A, y, sigma, tol=1e-6)``. As A is an explicit matrix, lopro reads single columns and works
+on the few with nonzero coefficients. That takes a dozen products with all of A; where this makes no
+progress, as for some draws of Phi, a first-order method takes over and needs a few hundred. The answer
+is certified in the same way.
 
 How to choose sigma: it is a bound on the *norm* of the noise. Gaussian noise of standard deviation
 ``std`` has a norm of about ``std * sqrt(m)``; the ``sqrt(m + 2 sqrt(2m))`` used here is two standard
@@ -24,15 +24,15 @@ deviations more (of its square), so that the true ECG is very likely to be feasi
 How to read the certificate
 ---------------------------
 ``result.fun`` is ``|x|_1`` of the answer, which is feasible. ``result.certificate.lower_bound`` is a
-number that no feasible vector can go below. Such bounds come from dual points and can be checked without
+lower bound on the norm of every feasible vector. It comes from a dual point and can be checked without
 the solver: ``nu = result.dual`` has
 
     abs(A.T @ nu).max() <= 1            # up to rounding, and for every such nu
     y @ nu - sigma * norm(nu)           # is a lower bound
 
-The optimum lies between bound and value. With a relative gap of 1e-6 or less, the solver is done: what
-is left of the error against the true ECG is due to noise and missing measurements, and more
-iterations would not lower it. (The true coefficients are feasible as well, and their l1 norm is
+The optimum lies between bound and value. With a relative gap of 1e-6 or less the solver is done: the
+remaining error against the true ECG is due to noise and missing measurements, and more iterations
+would not reduce it. (The true coefficients are feasible as well, and their l1 norm is
 *larger*: the table shows it.) That error is a matter of the model; the certificate says nothing about
 it.
 
@@ -43,7 +43,7 @@ Run
     python examples/ecg.py --save my.png    # or a file of your choice
     python examples/ecg.py --quick          # a quarter of the signal
 
-It needs ``pip install "lopro[examples]"`` (PyWavelets ships the ECG) and takes about a second.
+It needs ``pip install "lopro[examples]"`` (PyWavelets includes the ECG) and takes about a second.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ BLUE, VERMILION, GREY = "#0072B2", "#D55E00", "#8A8A8A"
 
 @dataclass(frozen=True)
 class Experiment:
-    """A signal, the orthogonal matrix of its wavelet transform, and what was measured."""
+    """A signal, the orthogonal matrix of its wavelet transform, and its measurements."""
 
     signal: np.ndarray
     W: np.ndarray  # coefficients = W @ signal
-    scales: list[int]  # how many coefficients each scale has, coarse to fine
+    scales: list[int]  # number of coefficients of each scale, coarse to fine
     A: np.ndarray  # measurements = A @ coefficients + noise
     y: np.ndarray
     sigma: float
@@ -102,7 +102,7 @@ def snr(signal: np.ndarray, estimate: np.ndarray) -> float:
 
 
 def print_table(e: Experiment, result: lopro.BPDNResult) -> None:
-    """Print how good the answer is, how that is known, and what it cost."""
+    """Print the quality of the answer, its certificate, and its cost."""
     c, counts = result.certificate, result.counts
     m, n = e.A.shape
     least_squares = e.W.T @ (np.linalg.pinv(e.A) @ e.y)
@@ -128,7 +128,7 @@ def print_table(e: Experiment, result: lopro.BPDNResult) -> None:
 
 def draw(e: Experiment, result: lopro.BPDNResult, path: Path) -> None:
     """Draw signal, reconstruction and error, and beside them the coefficients."""
-    from matplotlib.figure import Figure  # without pyplot: nothing opens, no screen is needed
+    from matplotlib.figure import Figure  # without pyplot, so that no window opens
 
     figure = Figure(figsize=(11.5, 6.4), layout="constrained")
     figure.get_layout_engine().set(w_pad=0.12, h_pad=0.08)
@@ -154,7 +154,7 @@ def draw_signals(axes: list, e: Experiment, estimate: np.ndarray) -> None:
     spread = max(np.ptp(values) for _, values, _ in panels)
     for ax, (title, values, colour) in zip(axes, panels, strict=True):
         ax.plot(values, color=colour, lw=1.0)
-        # One unit is equally tall in all three, wherever the curve lies.
+        # The same scale in all three panels.
         middle = 0.5 * (values.max() + values.min())
         ax.set_ylim(middle - 0.56 * spread, middle + 0.56 * spread)
         ax.set_xlim(0, n - 1)

@@ -4,8 +4,8 @@ The problem
 -----------
 The image ``u`` has n = 256 x 256 pixels. A measurement flips the signs of the pixels at random, takes
 the two-dimensional cosine transform, and keeps 35 % of its coefficients, chosen at random; noise of 1 %
-is added. The flips spread every pixel over all frequencies, so that no measurement is more important
-than another: what one would like of an optical or a radar device that cannot record everything.
+is added. The flips spread every pixel over all frequencies, so that all measurements are equally
+important, as is desirable for an optical or a radar device that cannot record everything.
 
 Photographs have few large wavelet coefficients. With ``u = W' x`` for an orthogonal wavelet transform
 W, take the coefficients of least l1 norm among those that explain the measurements:
@@ -14,20 +14,20 @@ W, take the coefficients of least l1 norm among those that explain the measureme
 
 The call
 --------
-As a matrix, A would have 22,937 x 65,536 entries: 12 GB. But A x costs two fast transforms, and that is
-all lopro needs: a `scipy.sparse.linalg.LinearOperator` with ``matvec`` and ``rmatvec``, then
+As a matrix, A would have 22,937 x 65,536 entries: 12 GB. But A x takes two fast transforms, and products
+are all that lopro needs: a `scipy.sparse.linalg.LinearOperator` with ``matvec`` and ``rmatvec``, then
 ``lopro.bpdn(A, y, sigma, tol=1e-6)``. For the picture alone, ``tol=1e-3`` would do: it takes about half
 the products, and the PSNR is the same to a tenth of a decibel.
 
-``rmatvec`` must be the adjoint of ``matvec``; the certificate rests on it. The way to be sure is to
-compare ``<A x, v>`` with ``<x, A' v>`` for random x and v, as `adjoint_error` does below.
+``rmatvec`` must be the adjoint of ``matvec``; the certificate depends on it. Test it by
+comparing ``<A x, v>`` with ``<x, A' v>`` for random x and v, as `adjoint_error` does below.
 
 How to read the certificate
 ---------------------------
 The answer is feasible, and ``certificate.lower_bound <= optimum <= result.fun``. So a relative gap of
-1e-6 says: no image that explains the measurements has a wavelet l1 norm smaller by more than a millionth
-part. So running longer cannot help. The blemishes that remain are due to the
-model (few measurements, noise, this wavelet), and it takes a better model to remove them.
+1e-6 says: no image that explains the measurements has a wavelet l1 norm smaller by more than a
+millionth, so more iterations do not help. The remaining artefacts are due to the model (few
+measurements, noise, this wavelet).
 
 For comparison the table and the figure show ``A' y``, the naive reconstruction. As the rows of A are
 orthonormal, this is also the least-squares solution of least energy: same data, l2 in place of l1.
@@ -39,7 +39,7 @@ Run
     python examples/image.py --save my.png    # or a file of your choice
     python examples/image.py --quick          # 64 x 64 pixels
 
-It needs ``pip install "lopro[examples]"`` (PyWavelets ships the image) and takes a few seconds.
+It needs ``pip install "lopro[examples]"`` (PyWavelets includes the image) and takes a few seconds.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Scrambler:
         return dctn(self.signs * image, norm="ortho").ravel()[self.kept]
 
     def adjoint(self, v: np.ndarray) -> np.ndarray:
-        """Return the adjoint of `measure` at ``v``: zeros for what was not measured, then back."""
+        """Return the adjoint of `measure` at ``v``: the inverse transform with zeros for missing coefficients."""
         spectrum = np.zeros(self.signs.shape)
         spectrum.ravel()[self.kept] = v
         return self.signs * idctn(spectrum, norm="ortho")
@@ -118,7 +118,7 @@ def operator(device: Scrambler, wavelets: Wavelets) -> LinearOperator:
 
 
 def adjoint_error(A: LinearOperator, rng: np.random.Generator) -> float:
-    """Return how far ``<A x, v>`` and ``<x, A' v>`` are apart for random unit vectors."""
+    """Return the difference of ``<A x, v>`` and ``<x, A' v>`` for random unit vectors."""
     v, x = (z / np.linalg.norm(z) for z in map(rng.standard_normal, A.shape))
     return float(abs(A.matvec(x) @ v - x @ A.rmatvec(v)))
 
@@ -132,7 +132,7 @@ def photograph(side: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Observation:
-    """A device and a wavelet basis, the operator they make, and what was measured with it."""
+    """A device and a wavelet basis, their operator, and measurements."""
 
     device: Scrambler
     wavelets: Wavelets
@@ -151,7 +151,7 @@ def observe(image: np.ndarray) -> Observation:
     clean = device.measure(image)
     std = NOISE * np.linalg.norm(clean) / np.sqrt(device.m)
     y = clean + std * rng.standard_normal(device.m)
-    # The norm of the noise is at most this, very likely: see ecg.py.
+    # The norm of the noise is at most this with high probability: see ecg.py.
     sigma = std * np.sqrt(device.m + 2.0 * np.sqrt(2.0 * device.m))
     return Observation(device, wavelets, A, y, float(sigma))
 
@@ -162,7 +162,7 @@ def psnr(image: np.ndarray, estimate: np.ndarray) -> float:
 
 
 def print_table(A: LinearOperator, psnrs: tuple[float, float], result: lopro.BPDNResult) -> None:
-    """Print how good the answer is, how that is known, and what it cost."""
+    """Print the quality of the answer, its certificate, and its cost."""
     c, counts = result.certificate, result.counts
     m, n = A.shape
     rows = [
@@ -184,7 +184,7 @@ def print_table(A: LinearOperator, psnrs: tuple[float, float], result: lopro.BPD
 
 def draw(images: list[tuple[str, np.ndarray]], path: Path) -> None:
     """Draw the images side by side, all on the grey scale of the original."""
-    from matplotlib.figure import Figure  # without pyplot: nothing opens, no screen is needed
+    from matplotlib.figure import Figure  # without pyplot, so that no window opens
 
     figure = Figure(figsize=(12.0, 4.3), layout="constrained")
     figure.get_layout_engine().set(w_pad=0.06, h_pad=0.06)

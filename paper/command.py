@@ -12,7 +12,7 @@ __all__ = ["add_arguments", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
+    """Add the arguments of the command."""
     parser.add_argument(
         "part", nargs="?", choices=[*TITLES, "all"], default="all", help="part of the report"
     )
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the parts and say where the page is; the status is 1 if something was not reached."""
+    """Run the parts and print the path of the page; return 1 if a required result was not reached."""
     from paper.report.job import reproduce
     from paper.report.order import Order, Scale
 

@@ -1,4 +1,4 @@
-"""Shared set-up: one thread of linear algebra per process, and a seeded generator for each test."""
+"""Set-up of all tests: one thread of linear algebra per process, and a seeded generator for each test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The judge: how far a point is from optimal and from feasible, and what it took to find it."""
+"""The measure of an answer: relative suboptimality and violation of a point, and what it cost."""
 
 import math
 
@@ -22,18 +22,18 @@ class Objective(BaseObjective):
     test_dataset_name = "uniform"
 
     def set_data(self, A, y, sigma):
-        """Keep the data, and find a lower bound of the optimum with a proof."""
+        """Store the data, and compute a proved lower bound on the optimum."""
         self.A, self.y, self.sigma = linear_map(A, "A"), y, self.radius * sigma
         best = lopro.bpdn(A, y, self.sigma, tol=1e-9)
-        # The bound comes from a dual point; it holds whatever one thinks of the solver that found it.
+        # The bound comes from a dual point; it holds independently of the solver that found it.
         self.lower_bound = best.certificate.lower_bound
 
     def get_objective(self):
-        """Return the data that a solver is given."""
+        """Return the data that solvers receive."""
         return {"A": self.A.source, "y": self.y, "sigma": self.sigma}
 
     def evaluate_result(self, x, projections=math.nan, products=math.nan):
-        """Judge a point; the value is the worse one of its two relative errors."""
+        """Return both relative errors of a point; the value is the larger one."""
         length = float(np.abs(x).sum())
         residual = float(np.linalg.norm(self.A.forward(x) - self.y))
         violation = max(0.0, residual - self.sigma) / self.sigma

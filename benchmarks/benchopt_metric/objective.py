@@ -1,4 +1,4 @@
-"""The judge: how far the projected matrix is from optimal, how far it was from the cone, and its cost."""
+"""The measure of an answer: suboptimality of the projected matrix, its distance to the cone, and its cost."""
 
 import math
 
@@ -22,20 +22,20 @@ class Objective(BaseObjective):
     test_dataset_name = "planted"
 
     def set_data(self, X, labels):
-        """Keep the data, and find a lower bound of the optimum with a proof."""
+        """Store the data, and compute a proved lower bound on the optimum."""
         self.loss = pair_loss(X, labels, None, None, None, None).listed()
         self.problem = metric_problem(self.loss, self.l1)
         best = lopro.learn_metric(**self.get_objective(), tol=1e-7, time_limit=60.0)
-        # The bound comes from a dual point; it holds whatever one thinks of the solver that found it.
+        # The bound comes from a dual point; it holds independently of the solver that found it.
         self.lower_bound = best.certificate.lower_bound
 
     def get_objective(self):
-        """Return the data that a solver is given."""
+        """Return the data that solvers receive."""
         pairs, targets = self.loss.pairs, self.loss.targets
         return {"X": self.loss.X, "pairs": pairs, "targets": targets, "l1": self.l1}
 
     def evaluate_result(self, A, projections=math.nan, eigendecompositions=math.nan):
-        """Judge a matrix: the value is that of its projection on the cone, for all methods alike."""
+        """Evaluate a matrix: its value is that of its projection on the cone, for all methods."""
         A = 0.5 * (A + A.T)
         violation = self.problem.constraint.violation(A)
         point = self.problem.constraint.project(A) if violation > 0.0 else A

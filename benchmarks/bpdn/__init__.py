@@ -1,1 +1,1 @@
-"""Basis pursuit denoising: our methods and other packages, on the same problems, judged by one code."""
+"""Basis pursuit denoising: methods of lopro and other packages on the same problems, with one judge."""

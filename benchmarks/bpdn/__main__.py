@@ -33,7 +33,7 @@ def asked_threads(arguments: list[str]) -> str:
 if __name__ == "__main__":
     for variable in THREAD_VARIABLES:
         os.environ[variable] = asked_threads(sys.argv[1:])
-    # The shared helpers are imported by name, as the other benchmarks (plain scripts) do.
+    # The shared helpers are imported by name, as in the benchmarks that are plain scripts.
     sys.path.insert(0, str(Path(__file__).parent.parent))
     from benchmarks.bpdn.cli import main
 

@@ -16,23 +16,31 @@ __all__ = ["Adapter", "Answer", "OutOfTime", "time_cap"]
 
 
 class OutOfTime(BaseException):
-    """Raised inside a peer that has used up its time; no peer catches a BaseException by accident."""
+    """Raised inside another solver at its time limit; a BaseException, so that it is not caught there."""
 
 
 @contextmanager
-def time_cap(seconds: float) -> Iterator[None]:
-    """Raise `OutOfTime` in the block after so many seconds (compiled code ends its call first)."""
+def time_cap(seconds: float, processor: bool = False) -> Iterator[None]:
+    """Raise `OutOfTime` in the block after a number of seconds, or of seconds of processor time.
 
-    def ring(*_: Any) -> None:
+    A call of compiled code ends first.
+    """
+    number, timer = (
+        (signal.SIGVTALRM, signal.ITIMER_VIRTUAL)
+        if processor
+        else (signal.SIGALRM, signal.ITIMER_REAL)
+    )
+
+    def stop(*_: Any) -> None:
         raise OutOfTime
 
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(number, stop)
+    signal.setitimer(timer, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(timer, 0.0)
+        signal.signal(number, before)
 
 
 @dataclass
@@ -45,11 +53,11 @@ class Answer:
     projections: int | None = None
     iterations: int | None = None
     status: str = ""
-    #: The bound of the optimum that the method itself claims to have proved.
+    #: The lower bound that the method itself has proved.
     lower_bound: float | None = None
     #: Rows (seconds, products, relative gap) that the method itself reports.
     history: list[tuple[float, int, float]] = field(default_factory=list)
-    #: Points on the way, (seconds, products, x), for the judge.
+    #: Intermediate points, (seconds, products, x), for the judge.
     snapshots: list[tuple[float, int, Any]] = field(default_factory=list)
 
     @property
@@ -61,14 +69,14 @@ class Answer:
 
 
 class Adapter:
-    """One method. Subclasses say where they do not apply, and how to call it."""
+    """One method. Subclasses define where it does not apply and how it is called."""
 
     name: str
-    #: Import names of what has to be installed.
+    #: Import names of the packages required.
     requires: tuple[str, ...] = ()
     needs_matrix = False
     needs_real = False
-    #: Largest number of matrix entries it runs on.
+    #: The largest number of matrix entries for which it is run.
     max_entries: float = float("inf")
 
     def missing(self) -> str | None:
@@ -77,7 +85,7 @@ class Adapter:
         return f"{', '.join(absent)} not installed" if absent else None
 
     def refuses(self, instance: Instance) -> str | None:
-        """Return why the method does not apply, if so."""
+        """Return the reason why the method does not apply, if there is one."""
         if self.needs_matrix and not instance.explicit:
             return "needs a matrix"
         if self.needs_real and instance.is_complex:
@@ -87,14 +95,14 @@ class Adapter:
         return None
 
     def solve(self, instance: Instance, cap: float) -> Answer:
-        """Run the method once; ``cap`` is for methods that can watch the clock themselves."""
+        """Run the method once; ``cap`` is the time limit for methods that have one."""
         raise NotImplementedError
 
     def prepare(self, instance: Instance, cap: float) -> None:
-        """Determine, untimed, the parameters of the method."""
+        """Determine the parameters of the method; not timed."""
 
     def curve(self, instance: Instance, cap: float) -> list[tuple[float, int, Any]]:
-        """Return points on the way where they take runs of their own (untimed otherwise)."""
+        """Return intermediate points where they take separate runs (not timed otherwise)."""
         return []
 
 

@@ -1,4 +1,4 @@
-"""Other people's regimes: how an instance of each class is made from a seed. `who_wins` times them."""
+"""Classes of problems from the literature and from users, each made from a seed. `who_wins` times them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from benchmarks.bpdn.images import cosine, fourier, image, mri
 
 __all__ = ["CLASSES", "Instance"]
 
-#: A matrix or an operator, measurements (with columns: several problems), and the radius.
+#: A matrix or an operator, measurements (several columns: several problems), and the radius.
 Instance = tuple[Any, np.ndarray, Any]
 
 
 def gaussian(
     m: int, d: int, k: int, noise: float, seed: int, *, iscomplex: bool = False
 ) -> Instance:
-    """Return Gaussian columns, k random signs, and noise of so much of the length of y."""
+    """Return Gaussian columns, k random signs, and noise of a given share of the norm of y."""
     rng = np.random.default_rng(seed)
     A, x = rng.standard_normal((m, d)), np.zeros(d)
     e = rng.standard_normal(m)
@@ -36,19 +36,19 @@ def gaussian(
 
 
 def transition(m: int, d: int, seed: int) -> Instance:
-    """Return equations whose solution has about as many nonzeros as equations determine."""
+    """Return equations whose solution has about as many nonzeros as the equations can determine."""
     return gaussian(m, d, max(1, m // 2), 0.0, seed)
 
 
 def close_to_y(m: int, d: int, below: float, seed: int) -> Instance:
-    """Return a radius that is almost the length of y."""
+    """Return an instance whose radius is almost the norm of y."""
     rng = np.random.default_rng(seed)
     A, y = rng.standard_normal((m, d)), rng.standard_normal(m)
     return A, y, float(np.linalg.norm(y)) * (1.0 - below)
 
 
 def with_random_signs(A: np.ndarray, k: int, noise: float, rng: np.random.Generator) -> Instance:
-    """Return measurements of k random signs with noise of so much of their length."""
+    """Return measurements of k random signs with noise of a given share of their norm."""
     x, e = np.zeros(A.shape[1]), rng.standard_normal(A.shape[0])
     x[rng.choice(A.shape[1], k, replace=False)] = rng.choice([-1.0, 1.0], k)
     e *= noise * np.linalg.norm(A @ x) / np.linalg.norm(e)
@@ -56,20 +56,20 @@ def with_random_signs(A: np.ndarray, k: int, noise: float, rng: np.random.Genera
 
 
 def positive(m: int, d: int, k: int, noise: float, seed: int) -> Instance:
-    """Return a matrix with positive entries: its columns all point the same way, nearly."""
+    """Return a matrix with positive entries, whose columns are nearly parallel."""
     rng = np.random.default_rng(seed)
     return with_random_signs(rng.random((m, d)), k, noise, rng)
 
 
 def of_different_lengths(m: int, d: int, k: int, noise: float, seed: int) -> Instance:
-    """Return Gaussian columns whose lengths differ by a factor of fifty."""
+    """Return Gaussian columns whose norms differ by a factor of fifty."""
     rng = np.random.default_rng(seed)
     A = rng.standard_normal((m, d)) * np.exp(rng.uniform(-2.0, 2.0, d))
     return with_random_signs(A, k, noise, rng)
 
 
 def as_operator(instance: Instance) -> Instance:
-    """Return the instance with products only."""
+    """Return the instance with its matrix as an operator."""
     A, y, sigma = instance
     rmatvec = (lambda v: A.T @ v) if np.isrealobj(A) else (lambda v: np.conj(A.T @ np.conj(v)))
     return (

@@ -22,7 +22,7 @@ METHODS: dict[str, Adapter] = {adapter.name: adapter for adapter in [*OURS, *PEE
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bpdn", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="toy sizes, to see that all runs")
+    parser.add_argument("--quick", action="store_true", help="toy sizes, as a test")
     parser.add_argument("--problem", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
     parser.add_argument("--method", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument(
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _draw(name: str, rows: list, folder: Path, console: Console) -> None:
-    # Only now: where matplotlib is missing there is still a table and a file.
+    # Imported here, so that without matplotlib there are still a table and a file.
     try:
         from benchmarks.bpdn.figures import draw
     except ImportError as error:

@@ -20,7 +20,7 @@ from benchmarks.bpdn.counted import INSTANCES
 
 __all__ = ["compare", "record"]
 
-#: Numbers that rounding changes: the relative and the absolute difference that counts as none.
+#: Numbers that depend on rounding, with the relative and absolute differences that are ignored.
 CLOSE = {"fun": (1e-9, 0.0), "bound": (1e-9, 0.0), "gap": (0.1, 1e-9), "violation": (0.1, 1e-9)}
 COUNTERS = ("matvecs", "rmatvecs", "columns", "passes", "projections")
 
@@ -64,7 +64,7 @@ def _short(rows: Any) -> str:
 
 
 def compare(after: dict[str, Any], before: dict[str, Any]) -> int:
-    """Print where counts, values or states differ; return how many instances do."""
+    """Print where counts, values or statuses differ; return the number of such instances."""
     differing = 0
     for name, rows in after.items():
         old = before.get(name)
@@ -88,7 +88,7 @@ def _differences(rows: list[dict[str, Any]], old: list[dict[str, Any]]) -> Itera
 
 
 def _same(key: str, then: dict[str, Any], now: dict[str, Any]) -> bool:
-    """Whether a number is the same up to what rounding does to it; gaps within a tenth."""
+    """Return whether two numbers agree up to rounding; gaps up to a tenth."""
     a, b = then.get(key), now.get(key)
     if a == b or (a != a and b != b):
         return True
@@ -99,7 +99,7 @@ def _same(key: str, then: dict[str, Any], now: dict[str, Any]) -> bool:
 
 
 def main(arguments: list[str]) -> int:
-    """Record to the first file; compare with the second, if there is one."""
+    """Write the record to the first file; compare with the second, if given."""
     names = [name for name in INSTANCES if any(word in name for word in arguments[2:])]
     found = record(names or None)
     Path(arguments[0]).write_text(json.dumps(found, indent=1), encoding="utf-8")

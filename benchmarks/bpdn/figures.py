@@ -14,19 +14,7 @@ from benchmarks.bpdn.measure import Row
 
 __all__ = ["draw"]
 
-COLOURS = (
-    style.BLUE,
-    style.VERMILION,
-    style.GREEN,
-    style.PURPLE,
-    style.ORANGE,
-    style.GREY,
-    "#56B4E9",
-    "#332288",
-    "#000000",
-)
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<")
-#: A gap of zero, or one below rounding, is drawn here.
+#: Gaps below this, which are rounding errors, are drawn here.
 FLOOR = 1e-14
 
 
@@ -63,8 +51,8 @@ def _panel(
         ax.loglog(
             [point[column] for point in points],
             [max(point[2], FLOOR) for point in points],
-            color=COLOURS[i % len(COLOURS)],
-            marker=MARKERS[i % len(MARKERS)],
+            color=style.COLOURS[i % len(style.COLOURS)],
+            marker=style.MARKERS[i % len(style.MARKERS)],
             ls="-" if method in certified else "--",
             label=method,
         )
@@ -72,7 +60,7 @@ def _panel(
 
 
 def _points(row: Row) -> list[tuple[float, int, float]]:
-    """Return the drawable part of a curve; a method without one is a point, its final answer."""
+    """Return the finite points of a curve; a method without a curve is shown by its final answer."""
     curve = [point for point in row.curve if math.isfinite(point[2]) and point[1] > 0]
     if curve or row.verdict is None or row.seconds is None or not row.products:
         return curve

@@ -1,4 +1,4 @@
-"""Instances that are known by products only: random rows of cosine and Fourier transforms, and images."""
+"""Instances with operators: random rows of cosine and Fourier transforms, and images."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Instance = tuple[Any, np.ndarray, float]
 
 
 def measured(A: LinearOperator, x: np.ndarray, noise: float, rng: np.random.Generator) -> Instance:
-    """Return measurements with noise of so much of their length."""
+    """Return measurements with noise of a given share of their norm."""
     clean = A @ x
     e = rng.standard_normal(clean.shape)
     e = e + 1j * rng.standard_normal(clean.shape) if np.iscomplexobj(clean) else e
@@ -108,7 +108,7 @@ class Wavelets:
 
 
 def mri(n: int, share: float, noise: float, seed: int) -> Instance:
-    """Return frequencies of an image, more of them near zero; the unknowns are wavelet coefficients."""
+    """Return an MRI-like instance: Fourier coefficients of an image, sampled more densely near zero."""
     rng = np.random.default_rng(seed)
     basis = Wavelets(n)
     distance = np.hypot(*np.meshgrid(*(2 * [np.fft.fftfreq(n)]), indexing="ij"))

@@ -1,4 +1,4 @@
-"""One judge for every answer: projected on the residual ball, then valued, with a certified gap."""
+"""The judge of all answers: a point is projected on the residual ball, and its value and gap computed."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ __all__ = ["Judge", "Verdict"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """Value, bound and relative gap of an answer that has been made feasible."""
+    """Value, bound and relative gap of an answer after projection on the residual ball."""
 
     #: ``|x|_1`` of the projected point.
     value: float
-    #: ``(|A x - y| - sigma)_+ / sigma`` of the point as it was returned, and after the projection.
+    #: ``(|A x - y| - sigma)_+ / sigma`` of the point as returned, and after the projection.
     violation: float
     violation_projected: float
-    #: A lower bound of the optimum from the residual of the projected point, and the gap it leaves.
+    #: A lower bound from the residual of the projected point, and the gap to it.
     lower_bound: float
     relative_gap: float
     nonzeros: int
 
 
 class Judge:
-    """Judges points of one instance; what it factorises is kept between them and never timed."""
+    """Judges points of one instance; its factorisations are kept and not timed."""
 
     def __init__(self, instance: Instance) -> None:
         self.instance = instance

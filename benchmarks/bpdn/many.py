@@ -28,7 +28,7 @@ def main() -> None:
     options = parser.parse_args()
     for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ[variable] = str(options.threads)
-    # Only now: the number of threads is read when NumPy is loaded.
+    # Imported here, since the number of threads is read when NumPy is loaded.
     from benchmarks.bpdn.classes import several
 
     if options.complex:

@@ -1,4 +1,4 @@
-"""Running methods on problems: warm-up, timed repeats, a time cap, and the verdict on the answer."""
+"""Runs of methods on problems: warm-up, timed repeats, a time limit, and the judge's verdict."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.bpdn.problems import Instance, toy
 
 __all__ = ["Row", "measure_problem", "warm_up"]
 
-#: Methods that watch the clock get this much longer before they are stopped from outside.
+#: The factor of the time limit after which methods with a limit of their own are stopped.
 GRACE = 1.5
 #: Seconds for the projections and certificates of one method's answer and curve.
 JUDGE_CAP = 120.0
@@ -22,11 +22,11 @@ JUDGE_CAP = 120.0
 
 @dataclass
 class Row:
-    """One method on one problem; only ``note`` is set where there is no answer."""
+    """The results of one method on one problem; without an answer only ``note`` is set."""
 
     method: str
     note: str
-    #: Median time of the repeats, and all of them; the judge's projection is not in them.
+    #: Median time of the repeats, and all times, without the judge's projection.
     seconds: float | None = None
     all_seconds: list[float] = field(default_factory=list)
     products: int | None = None
@@ -35,9 +35,9 @@ class Row:
     projections: int | None = None
     iterations: int | None = None
     verdict: Verdict | None = None
-    #: Relative to the lowest value any method reached on this problem; set when all are done.
+    #: Relative to the lowest value of all methods on this problem; set after all have run.
     suboptimality: float | None = None
-    #: The bound that the method itself has proved, and the relative gap it leaves.
+    #: The bound that the method itself has proved, and the relative gap to it.
     own_lower_bound: float | None = None
     own_gap: float | None = None
     #: (seconds, products, relative gap)
@@ -49,7 +49,7 @@ class Row:
 
 
 def warm_up(adapters: Sequence[Adapter]) -> dict[str, str]:
-    """Let every package import and compile on a toy problem; return why some cannot take part."""
+    """Run every method on a toy problem, so that packages are imported and compiled; return failures."""
     instance, failed = toy(), {}
     for adapter in adapters:
         absent = adapter.missing()
@@ -74,7 +74,7 @@ def measure_problem(
     failed: dict[str, str],
     say: Callable[[str], Any],
 ) -> list[Row]:
-    """Measure every method on one problem; each gets a row whether it has an answer or not."""
+    """Measure every method on one problem; methods without an answer also get a row."""
     judge = Judge(instance)
     trials = [Trial(adapter) for adapter in adapters]
     for trial in trials:
@@ -84,7 +84,7 @@ def measure_problem(
         else:
             say(f"{instance.name}: preparing {trial.adapter.name}")
             trial.prepare(instance, cap)
-    # Round by round, so that a slow minute of the machine hits every method alike.
+    # In rounds, so that changes of the machine's load affect all methods equally.
     for _ in range(repeats):
         for trial in trials:
             if trial.wants_more(cap):
@@ -96,7 +96,7 @@ def measure_problem(
 
 
 class Trial:
-    """One method on one problem: its times, its last answer, or why there is none."""
+    """One method on one problem: its times, and its last answer or the reason why there is none."""
 
     def __init__(self, adapter: Adapter) -> None:
         self.adapter = adapter
@@ -112,7 +112,7 @@ class Trial:
             self.note = _said(error)
 
     def wants_more(self, cap: float) -> bool:
-        """Whether to run it (again): one run that takes half the cap is enough."""
+        """Return whether to run it again; after a run of more than half the limit it is not repeated."""
         return self.note is None and max(self.seconds, default=0.0) < 0.5 * cap
 
     def run(self, instance: Instance, cap: float) -> None:
@@ -128,7 +128,7 @@ class Trial:
             self.note = _said(error)
 
     def row(self, instance: Instance, judge: Judge, cap: float, curves: bool) -> Row:
-        """Have the answer judged, and write everything down."""
+        """Judge the answer and return the row."""
         name, answer = self.adapter.name, self.answer
         if self.note is not None or answer is None:
             return Row(name, self.note or "no answer")
@@ -152,7 +152,7 @@ class Trial:
 def _curve(
     adapter: Adapter, answer: Answer, instance: Instance, judge: Judge, cap: float
 ) -> list[tuple[float, int, float]]:
-    """Return the method's own history, or the judge's gap of the points it passed."""
+    """Return the method's own history, or the judge's gaps of its intermediate points."""
     if answer.history:
         return answer.history
     points = answer.snapshots or adapter.curve(instance, cap)
@@ -160,7 +160,7 @@ def _curve(
 
 
 def _compare(rows: Sequence[Row]) -> None:
-    """Fill in the suboptimality: projected points are feasible, so the lowest value is the best known."""
+    """Set the suboptimality relative to the lowest value at the projected points, which are feasible."""
     best = min((row.verdict.value for row in rows if row.verdict is not None), default=0.0)
     for row in rows:
         if row.verdict is None:

@@ -1,4 +1,4 @@
-"""Peak memory of `lopro.bpdn` beside the matrix, for both orders of it.
+"""Peak memory of `lopro.bpdn` in addition to the matrix, stored by rows and by columns.
 
 python -m benchmarks.bpdn.memory [--rows 4000] [--columns 20000] [--nonzeros 400]
 """

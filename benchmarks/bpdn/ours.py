@@ -17,12 +17,12 @@ from lopro.methods.paper.theorems import HalvingSmoothing
 
 __all__ = ["OURS"]
 
-#: The certified relative gap that our methods have to reach.
+#: The certified relative gap at which methods of lopro stop.
 TOLERANCE = 1e-8
 
 
 def answer_of(run: Callable[..., lopro.Result], cap: float, tol: float) -> Answer:
-    """Run one of our methods and write down its counts, those of its certificates included."""
+    """Run a method of lopro and return its counts, those of its certificates included."""
     history: list[tuple[float, int, float]] = []
 
     def record(iterate: lopro.Iterate) -> None:
@@ -30,7 +30,7 @@ def answer_of(run: Callable[..., lopro.Result], cap: float, tol: float) -> Answe
 
     result = run(tol=tol, time_limit=cap, callback=record)
     parts = (result.counts, result.certificate_counts)
-    # Work on single columns is not a product with all of A; it is named because it is not free.
+    # Work on single columns is not a product with all of A, but it has a cost, so it is shown.
     columns = sum(c.columns for c in parts)
     return Answer(
         x=result.x,
@@ -46,7 +46,7 @@ def answer_of(run: Callable[..., lopro.Result], cap: float, tol: float) -> Answe
 
 
 class Bpdn(Adapter):
-    """The front door with its default method."""
+    """`lopro.bpdn` with its default method."""
 
     name = "lopro.bpdn"
 
@@ -58,7 +58,7 @@ class Bpdn(Adapter):
 
 
 class Method(Adapter):
-    """One of the schemes on the same problem; ``make`` builds it for the instance."""
+    """A given method on the same problem; ``make`` constructs it for the instance."""
 
     def __init__(self, name: str, make: Callable[[Instance], Any], tol: float = TOLERANCE) -> None:
         self.name, self.make, self.tol = name, make, tol

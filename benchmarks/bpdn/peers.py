@@ -15,7 +15,7 @@ from benchmarks.bpdn.problems import CountedOperator, Instance
 
 __all__ = ["PEERS"]
 
-#: SPGL1's way is shown once, for the tightest of its tolerances.
+#: The curve of SPGL1 is shown once, for its smallest tolerance.
 CURVE_TOLERANCE = 1e-6
 
 
@@ -49,7 +49,7 @@ class SPGL1(Adapter):
         )
 
     def curve(self, instance: Instance, cap: float) -> list[tuple[float, int, Any]]:
-        """Run it again with 8, 16, 32, ... iterations: it shows no points on the way."""
+        """Run it again with 8, 16, 32, ... iterations, since it does not return intermediate points."""
         if self.tol > CURVE_TOLERANCE:
             return []  # the same points, and fewer
         points: list[tuple[float, int, Any]] = []
@@ -91,7 +91,9 @@ class CelerRoot(Adapter):
             nonlocal x, best, calls
             calls += 1
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # a subproblem cut short shows in the verdict
+                warnings.simplefilter(
+                    "ignore"
+                )  # a subproblem that is not solved shows in the verdict
                 _, path, _ = celer.celer_path(
                     A,
                     y,
@@ -115,7 +117,7 @@ class CelerRoot(Adapter):
 
 
 class Lars(Adapter):
-    """scikit-learn's path of Lasso solutions, cut where its residual reaches sigma."""
+    """scikit-learn's path of Lasso solutions up to the point where the residual is sigma."""
 
     name = "lars_path"
     requires = ("sklearn",)
@@ -152,7 +154,7 @@ def _crossing(A: Any, y: Any, sigma: float, outside: Any, inside: Any) -> Any:
 
 
 class Sigpy(Adapter):
-    """sigpy's L2ConstrainedMinimization: primal-dual steps, a fixed number of them.
+    """sigpy's L2ConstrainedMinimization: a fixed number of primal-dual steps.
 
     Its steps are called one by one: ``app.run()`` stops as soon as a step changes nothing, and where the
     first steps only build up the dual variable that is at x = 0.
@@ -214,7 +216,7 @@ def _linop(A: CountedOperator, base: type) -> Any:
 
 
 class Cvxpy(Adapter):
-    """The modelling language with a conic solver, compilation included in the time."""
+    """CVXPY with a conic solver; the time includes compilation."""
 
     needs_matrix = True
     max_entries = 1e6
@@ -231,7 +233,7 @@ class Cvxpy(Adapter):
         problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.norm1(x)), [residual <= instance.sigma])
         limit = {"CLARABEL": "time_limit", "SCS": "time_limit_secs"}[self.solver]
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # "may be inaccurate" is in the status
+            warnings.simplefilter("ignore")  # an inaccurate answer has its own status
             problem.solve(solver=self.solver, **{limit: cap})
         iterations = problem.solver_stats.num_iters
         return Answer(x.value, iterations=iterations, status=problem.status)

@@ -13,7 +13,7 @@ from scipy.sparse.linalg import LinearOperator
 
 __all__ = ["PROBLEMS", "CountedOperator", "Instance", "toy"]
 
-#: Above so many rows, methods that project get the operator: factorising A A' would take the whole cap.
+#: Above this number of rows, methods that project get an operator: factorising A A' takes too long.
 FACTORISED_ROWS = 2000
 
 
@@ -33,7 +33,7 @@ class CountedOperator(LinearOperator):
         y = y.ravel()
         if not isinstance(self.A, np.ndarray):
             return self.A.rmatvec(y)
-        # Conjugating the vectors and not the matrix spares a copy of the matrix.
+        # The vectors are conjugated, not the matrix, which would be copied.
         return self.A.T @ y if np.isrealobj(self.A) else np.conj(self.A.T @ np.conj(y))
 
 
@@ -49,7 +49,7 @@ class Instance:
 
     @property
     def explicit(self) -> bool:
-        """Whether A has entries to read."""
+        """Whether A is an explicit matrix."""
         return isinstance(self.A, np.ndarray)
 
     @property
@@ -64,12 +64,12 @@ class Instance:
 
     @cached_property
     def for_projections(self) -> Any:
-        """A as methods that project should get it."""
+        """A in the form that methods with projections receive."""
         return self.A if self.A.shape[0] <= FACTORISED_ROWS else CountedOperator(self.A)
 
 
 def sparse_signal(rng: np.random.Generator, d: int, nonzeros: int) -> np.ndarray:
-    """Return a vector with uniform nonzeros in random places."""
+    """Return a vector with uniform nonzeros at random positions."""
     x = np.zeros(d)
     support = rng.choice(d, nonzeros, replace=False)
     x[support] = rng.uniform(-1, 1, nonzeros)
@@ -177,7 +177,7 @@ def ill_conditioned(quick: bool) -> Instance:
 
 
 def toy() -> Instance:
-    """A problem of no interest that makes every package compile and import what it needs."""
+    """A small problem on which every package imports and compiles what it needs."""
     return uniform_recipe("toy", 20, 60, 3, seed=0)
 
 

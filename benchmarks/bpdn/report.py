@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from _report import environment
+from _report import write_entry
 from rich.table import Table
 
 from benchmarks.bpdn.measure import Row
@@ -16,7 +14,7 @@ from benchmarks.bpdn.problems import Instance
 
 __all__ = ["add_to_json", "summary", "table"]
 
-#: The comparison that the project promises, and its target.
+#: The comparison with a target: ratio of times to SPGL1.
 OURS, THEIRS, TARGET = "lopro.bpdn", "SPGL1 1e-04", 3.0
 
 
@@ -80,26 +78,11 @@ def summary(name: str, rows: Sequence[Row]) -> str | None:
 def add_to_json(
     path: Path, instance: Instance, rows: Sequence[Row], settings: dict[str, Any]
 ) -> None:
-    """Write one problem's rows with the machine they were measured on; other problems stay."""
-    content = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    content[instance.name] = {
-        "environment": environment(),
-        "settings": settings,
+    """Write the rows of a problem with a description of the machine; other problems are kept."""
+    entry = {
         "shape": list(instance.A.shape),
         "dtype": str(instance.y.dtype),
         "sigma": instance.sigma,
         "rows": [row.to_dict() for row in rows],
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(
-        json.dumps(_finite(content), indent=2, allow_nan=False) + "\n", encoding="utf-8"
-    )
-
-
-def _finite(data: Any) -> Any:
-    """Replace numbers that JSON does not have by null."""
-    if isinstance(data, dict):
-        return {key: _finite(value) for key, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [_finite(value) for value in data]
-    return None if isinstance(data, float) and not math.isfinite(data) else data
+    write_entry(path, instance.name, entry, settings)

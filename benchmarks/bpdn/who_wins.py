@@ -1,11 +1,12 @@
 """Times relative to SPGL1 for classes of problems, in one process and in turns.
 
-``OPENBLAS_NUM_THREADS=1 python -m benchmarks.bpdn.who_wins`` measures and keeps the numbers as JSON beside
-this file; ``--write`` puts the table of what is kept into the documentation. Ours is certified to 1e-6; SPGL1
-runs with all its tolerances at 1e-6 and with its defaults. Times are processor time, the least of several for
-each instance, of up to fifty where they are milliseconds; ratios are medians over instances, and above 1 is a
-loss; the worst is given where it alone is one. The accuracy of its answers is given, too: by how much the
-value at the nearest feasible point exceeds the bound that we have proved. HiGHS is the third for sigma = 0.
+``OPENBLAS_NUM_THREADS=1 python -m benchmarks.bpdn.who_wins`` measures and stores the numbers as JSON beside
+this file; ``--write`` puts their table into the documentation. lopro proves gaps of 1e-6; SPGL1 runs with all
+its tolerances at 1e-6 and with its defaults. Times are processor time, the least of several runs for each
+instance, of up to fifty where they are milliseconds. Ratios are medians over instances; where the median is
+below 1 and the largest is above, the largest is given too. The accuracy of SPGL1 is the amount by which the
+value at the nearest feasible point exceeds the bound that lopro has proved. For sigma = 0, HiGHS is measured
+as well.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ def by_spgl1(
 ) -> tuple[int, bool, list[np.ndarray]]:
     """Solve by SPGL1 with all tolerances at one value, or with its defaults.
 
-    Return how many products it took, whether its point is near the ball, and its points.
+    Return the number of products, whether its point is near the ball, and its points.
     """
     try:
         return _by_spgl1(instance, tol, rows)
-    except IndexError:  # its records are full after so many iterations
+    except IndexError:  # the length of its records
         return 0, False, []
 
 
@@ -75,12 +76,12 @@ def _by_spgl1(
 
 
 def near(r: np.ndarray, y: np.ndarray, sigma: float) -> bool:
-    """Whether a residual is short enough, generously."""
+    """Return whether a residual is within the radius, with a generous tolerance."""
     return bool(np.linalg.norm(r) <= 1.05 * sigma + 1e-3 * np.linalg.norm(y))
 
 
 def excess(instance: Instance, point: np.ndarray, bound: float) -> float:
-    """Return by how much the value at the nearest feasible point exceeds a proved bound, relatively."""
+    """Return the relative excess of the value at the nearest feasible point over a proved bound."""
     A, y, sigma = instance
     if np.linalg.norm(A @ point - y) > sigma:
         point = ResidualBall(A, y, sigma).project(point)
@@ -128,7 +129,7 @@ def measure(name: str, instances: int, turns: int, limit: float) -> dict[str, An
             for who, call in calls.items():
                 start = time.process_time()
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # SPGL1 divides by zero now and then
+                    warnings.simplefilter("ignore")  # SPGL1 sometimes divides by zero
                     answer = call()
                 seconds[who] = min(seconds[who], time.process_time() - start)
                 if who == "ours":
@@ -147,7 +148,7 @@ def measure(name: str, instances: int, turns: int, limit: float) -> dict[str, An
         for who, points in answers.items():
             if len(points) == 1:
                 above = excess(instance, points[0], results[0].certificate.lower_bound)
-                # A negative one would be a defect of the bound, and has to show.
+                # A negative excess would mean that the bound is wrong, so it is not clipped.
                 row["excess"][who] = max(row["excess"].get(who, above), above)
         for who, took in seconds.items():
             least.setdefault(who, []).append(took)
@@ -159,7 +160,7 @@ def measure(name: str, instances: int, turns: int, limit: float) -> dict[str, An
 
 
 def turns_for(calls: dict[str, Callable[[], Any]], least: int) -> int:
-    """Return the number of repetitions: calls of a millisecond are timed more often."""
+    """Return the number of repetitions: more for calls of a few milliseconds."""
     start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -189,11 +190,10 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def cell(row: dict[str, Any], who: str) -> str:
-    """Return a ratio, and the worst where it alone is a loss.
+    """Return a ratio as text, with the largest one where that is above 1 and the median is not.
 
-    Nothing for solvers that did not run, and words for those that did not finish.
-
-    Ours has not where it proves nothing in time, SPGL1 where its point is far from the ball.
+    Empty for solvers that did not run; "unproved" where lopro proves no gap in time, "fails" where the
+    point of the other solver is far from the ball.
     """
     if who not in row["ratio"]:
         return ""
@@ -206,7 +206,7 @@ def cell(row: dict[str, Any], who: str) -> str:
 
 
 def worth(row: dict[str, Any], who: str) -> str:
-    """Return by how much answers exceed the bound at most; nothing where they were not looked at."""
+    """Return the largest excess as text; empty where it was not computed."""
     found = row.get("excess", {}).get(who)
     return "" if found is None or who in row["failed"] else f"{found:.0e}"
 
@@ -219,14 +219,18 @@ def with_table(page: str, rows: list[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    """Measure all classes, or those whose name contains a word; what was measured before stays."""
+    """Measure all classes, or those whose name contains a word; other records are kept."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--instances", type=int, default=3)
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--limit", type=float, default=30.0, help="seconds for each of our calls")
     parser.add_argument("--only", default="", help="part of a name")
     parser.add_argument("--json", type=Path, default=KEPT)
-    parser.add_argument("--write", action="store_true", help="put what is kept into the page")
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help="write the table of all records into the documentation page",
+    )
     options = parser.parse_args()
     kept = json.loads(options.json.read_text(encoding="utf-8")) if options.json.exists() else []
     found = {row["class"]: row for row in kept}

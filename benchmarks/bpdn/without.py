@@ -19,7 +19,8 @@ from unittest.mock import patch
 
 import lopro
 from benchmarks.bpdn.classes import CLASSES, close_to_y
-from benchmarks.bpdn.counted import INSTANCES, cosine, ill_conditioned
+from benchmarks.bpdn.counted import INSTANCES
+from benchmarks.bpdn.counted_data import cosine, ill_conditioned
 from benchmarks.bpdn.counts import rows_of
 from lopro.core.deadline import Deadline
 
@@ -29,20 +30,20 @@ PACKAGE = "lopro.basis_pursuit."
 
 
 def nothing(*_: Any, **__: Any) -> None:
-    """Stand for a function that finds nothing."""
+    """Replace a function by one that returns None."""
 
 
 def no(*_: Any, **__: Any) -> bool:
-    """Stand for a condition that is not met."""
+    """Replace a condition by one that is never met."""
     return False
 
 
 def no_candidates(*_: Any, **__: Any) -> tuple[()]:
-    """Stand for a method that proposes nothing."""
+    """Replace a method by one that yields no candidates."""
     return ()
 
 
-#: By name: what is replaced to switch a fallback off, and by what.
+#: By name: the attributes that are replaced to switch a fallback off, and their replacements.
 FALLBACKS: dict[str, dict[str, Any]] = {
     "one nonzero": {f"{m}.one_nonzero": nothing for m in ("working_set", "matrix_free")},
     "exact path": {"working_set.signs_at_radius": nothing},
@@ -62,7 +63,7 @@ LARGE = ("20000x200000", "2^16", "image", "MRI", "50 right", "1000x5000")
 
 
 def instances() -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Yield names and what solves an instance."""
+    """Yield names and calls that solve an instance."""
     yield from INSTANCES.items()
     for name, make in CLASSES.items():
         if not any(word in name for word in LARGE):
@@ -77,7 +78,7 @@ def instances() -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def solved(run: Callable[[], Any], seconds: float) -> tuple[str, int]:
-    """Return the states and products of a run."""
+    """Return the statuses and products of a run."""
     with Deadline(seconds).active():
         rows = list(rows_of(run()))
     states = " ".join(sorted({row["status"] for row in rows}))
@@ -85,7 +86,7 @@ def solved(run: Callable[[], Any], seconds: float) -> tuple[str, int]:
 
 
 def changes(name: str, words: list[str], seconds: float) -> Iterator[str]:
-    """Yield a line for each instance that is solved otherwise without a fallback."""
+    """Yield a line for each instance whose status or products change without a fallback."""
     for instance, run in instances():
         if words and not any(word in instance for word in words):
             continue

@@ -16,7 +16,7 @@ if __name__ == "__main__":
     for variable in THREAD_VARIABLES:
         os.environ[variable] = "1"
     os.environ.setdefault("MPLBACKEND", "Agg")
-    # The shared helpers are imported by name, as the other benchmarks (plain scripts) do.
+    # The shared helpers are imported by name, as in the benchmarks that are plain scripts.
     sys.path.insert(0, str(Path(__file__).parent.parent))
     from benchmarks.compare.cli import main
 

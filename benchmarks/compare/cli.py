@@ -27,7 +27,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         type=float,
         help="seconds of processor time for each run; 3, or 0.25 if quick",
     )
-    parser.add_argument("--quick", action="store_true", help="toy sizes, to see that all runs")
+    parser.add_argument("--quick", action="store_true", help="toy sizes, as a test")
     parser.add_argument("--redraw", action="store_true", help="from the files of an earlier run")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for JSON and figures")
     parser.add_argument(
@@ -84,7 +84,7 @@ def _run(name: str, options: argparse.Namespace, console: Console) -> None:
 def _show(record: Record, folder: Path, console: Console) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{record.name}.md").write_text(reached(record), encoding="utf-8")
-    # Only now: where matplotlib is missing there is still a table and a file.
+    # Imported here, so that without matplotlib there are still a table and a file.
     try:
         from benchmarks.compare.figures import draw
     except ImportError as error:

@@ -36,13 +36,13 @@ COLOURS = dict(
     )
 )
 MARKERS = "osD^vPX<>*"
-#: So many methods get a colour and a name; the others are thin grey lines, and rows of the table.
+#: The number of methods with a colour and a name; the others are thin grey lines, and rows of the table.
 NAMED = 12
 #: Gaps below this are rounding errors, and are drawn here.
 FLOOR = 1e-12
-#: A gap that is proved to be below this fills the last marker.
+#: The last marker is filled if the proved gap is below this.
 PROVED = 1e-6
-#: A count of zero is drawn this much to the left of the smallest other one: the axis is logarithmic.
+#: On the logarithmic axis a count of zero is drawn at the smallest other count times this.
 ZERO = 0.2
 
 
@@ -90,7 +90,7 @@ def _or_zero(count: Callable[[Point], float], zero: float, point: Point) -> floa
 
 
 def _markers(named: Sequence[Curve]) -> dict[str, str]:
-    """Give every method of a family another marker."""
+    """Assign different markers to the methods of a family."""
     cycles = {family: itertools.cycle(MARKERS) for family in FAMILIES}
     return {curve.method: next(cycles[curve.family]) for curve in named}
 

@@ -1,7 +1,8 @@
 """Every method of `lopro.methods.registry`, and the parameters that some of them are given.
 
-Methods are made without arguments. Those that need constants which cannot be computed from the problem get
-those of the instance, and those whose default schedule would end before the time limit get a longer one.
+Methods are made without arguments. Those that need constants which cannot be computed from the problem
+receive those of the instance, and those whose default schedule would end before the time limit get a
+longer one.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ from lopro.penalties import Hinge
 
 __all__ = ["FAMILIES", "Method", "methods_for"]
 
-#: More iterations than any time limit lets through.
+#: More iterations than are possible within any time limit.
 ENDLESS = 10**9
 
-#: Families in the order of the legend; what is not named here is one of lopro's own methods.
+#: Families in the order of the legend; methods not listed here are lopro's own.
 FAMILIES = {
     "lopro": (),
     "restarts": ("ParallelRestarts", "LogScaleGrid", "ApproximateSharpness"),
@@ -92,7 +93,7 @@ class Method:
         return found[0] if found else "lopro"
 
 
-#: Schedules that fix their steps by the number of iterations.
+#: Schedules whose steps depend on the number of iterations.
 HORIZON = (
     "OneProjection",
     "OPGD",
@@ -113,7 +114,7 @@ CONSTANTS = (
     "ConEx",
     "ParallelRestarts",
 )
-#: Schedules that would end before the time does, and reports that would leave no curve to draw.
+#: Schedules that would end before the time limit, and methods that would report too rarely for a curve.
 LONGER: dict[str, dict[str, Any]] = {
     "FrankWolfe": {"report": 10},
     "AwayStepFrankWolfe": {"report": 10},
@@ -200,7 +201,7 @@ def _distance(problem: lopro.Problem) -> float:
 
 
 def methods_for(instance: Instance) -> list[Method]:
-    """Return every method, those that sample gradients once more where that is possible."""
+    """Return every method; those that can sample gradients occur a second time with sampling."""
     found = []
     for public, make in methods().items():
         name = public.rpartition(".")[2]

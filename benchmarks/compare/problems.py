@@ -1,4 +1,4 @@
-"""The five problems, one seeded function each; what a theorem may assume of each is written beside it."""
+"""The five problems, one seeded function each, with the constants that theorems may assume."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = ["PROBLEMS", "Instance"]
 
 @dataclass(frozen=True)
 class Instance:
-    """One problem, and what its maker knows about it.
+    """One problem with its known constants.
 
-    ``constants`` are those that the problem does not find by itself; ``sampled`` is the share of a full
+    ``constants`` are those that cannot be computed from the problem; ``sampled`` is the share of a full
     gradient that one stochastic gradient costs, and ``noise`` the root mean square of its error.
     """
 
@@ -37,7 +37,7 @@ class Instance:
     noise: float = 0.0
 
     def prepare(self) -> None:
-        """Make what the set needs once (factorisations, a bounding box), before any clock starts."""
+        """Compute factorisations and a bounding box of the set before any run is timed."""
         problem = self.problem
         x = problem.start(None)
         problem.constraint.infeasibility()
@@ -64,7 +64,7 @@ def polyhedron(quick: bool) -> Instance:
 
 
 def fairness(quick: bool) -> Instance:
-    """Logistic regression on breast cancer data whose scores hardly differ between groups."""
+    """Logistic regression on breast cancer data whose mean scores may differ little between groups."""
     from sklearn.datasets import load_breast_cancer
 
     data = load_breast_cancer()
@@ -166,7 +166,7 @@ def stochastic(quick: bool) -> Instance:
     set_ = Polyhedron(_unit_rows(rng, m, d), rng.uniform(0.3, 0.5, m))
     f = Logistic(X, labels, l2=0.05, batch_size=batch)
     R = set_.radius().value
-    # Sampled slopes are longer than their mean: theorems use their root mean square.
+    # Theorems use the root mean square of sampled slopes, which is larger than the norm of their mean.
     rms = math.sqrt(float((X**2).sum()) / n)
     G = max(rms, f.lipschitz(Ball(np.zeros(d), 0.0)).value) + f.l2 * 3.0 * R
     constants = ProblemConstants(

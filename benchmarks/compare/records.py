@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from _report import environment
+from _report import environment, finite
 
 import lopro
 from benchmarks.compare.problems import Instance
@@ -26,7 +26,7 @@ class Record:
     name: str
     title: str
     sampled: float | None
-    chosen: str  # what Auto picks
+    chosen: str  # the method that Auto picks
     reference: Reference
     limits: Limits
     curves: list[Curve]
@@ -43,19 +43,19 @@ class Record:
         return cls(*facts, best, limits, curves, environment())
 
     def ranked(self, *, once: bool = False) -> list[Curve]:
-        """Return the runs that have points, best first; with ``once``, what Auto picks not again."""
+        """Return the runs that have points, best first; with ``once``, without the method that Auto picks."""
         ran = [curve for curve in self.curves if curve.points]
         if once and any(curve.method == "Auto" for curve in ran):
             ran = [curve for curve in ran if curve.method != self.chosen]
         return sorted(ran, key=self._rank)
 
     def _rank(self, curve: Curve) -> tuple[float, float]:
-        """Gaps below the tolerance of the runs count as equal: then time decides."""
+        """Return the key of the ranking: the gap, and the time among gaps below the tolerance."""
         best = curve.best
         return max(self.reference.gap(best.fun), self.limits.tol), best.seconds
 
     def label(self, curve: Curve) -> str:
-        """Return the method's name; Auto's with what it picked."""
+        """Return the method's name; for Auto with the method picked."""
         return f"Auto: {self.chosen}" if curve.method == "Auto" else curve.method
 
     def write(self, folder: Path) -> Path:
@@ -63,13 +63,13 @@ class Record:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"compare_{self.name}.json"
         path.write_text(
-            json.dumps(_plain(dataclasses.asdict(self)), allow_nan=False) + "\n", encoding="utf-8"
+            json.dumps(finite(dataclasses.asdict(self)), allow_nan=False) + "\n", encoding="utf-8"
         )
         return path
 
     @classmethod
     def read(cls, path: Path) -> Record:
-        """Read what `write` has written; numbers that JSON does not have come back as infinities."""
+        """Read a file of `write`; nulls become infinities."""
         data = json.loads(path.read_text(encoding="utf-8"))
         data["reference"] = Reference(**data["reference"])
         data["limits"] = Limits(**data["limits"])
@@ -84,11 +84,3 @@ def _curve(points: Sequence[dict[str, Any]], **rest: Any) -> Curve:
     if rest["lower_bound"] is None:
         rest["lower_bound"] = -math.inf
     return Curve(points=[Point(**point) for point in points], **rest)
-
-
-def _plain(data: Any) -> Any:
-    if isinstance(data, dict):
-        return {key: _plain(value) for key, value in data.items()}
-    if isinstance(data, list):
-        return [_plain(value) for value in data]
-    return None if isinstance(data, float) and not math.isfinite(data) else data

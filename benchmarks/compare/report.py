@@ -1,4 +1,4 @@
-"""Tables in Markdown: what every method reached on a problem, and which do not apply and why."""
+"""Tables in Markdown: the gap of every method on a problem, and the methods that do not apply."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _count(number: float) -> str:
 def _small(number: float) -> str:
     if not math.isfinite(number):
         return "none"
-    # Below this a difference of two values is rounding.
+    # Smaller differences of two values are rounding errors.
     return "< 1e-12" if number < 1e-12 else f"{number:.1e}"
 
 

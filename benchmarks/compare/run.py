@@ -1,4 +1,4 @@
-"""Runs methods on a problem and records what they reach, with the same budget and the same counters."""
+"""Runs of methods on a problem, with the same budget and the same counters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FEASIBLE = 1e-9
 
 @dataclass(frozen=True)
 class Limits:
-    """The budget of every run, and the horizons of methods that have to know theirs."""
+    """The budget of every run, and the numbers of iterations for methods that need them in advance."""
 
     seconds: float = 3.0
     max_iter: int | None = None
@@ -34,11 +34,11 @@ class Limits:
 
 @dataclass(frozen=True)
 class Point:
-    """The best feasible point after so much work; ``certified`` is the gap that is proved, not relative."""
+    """The best feasible point up to some time; ``certified`` is the proved gap, not relative."""
 
     seconds: float
     iterations: int
-    gradients: float  # of f, in units of a full one
+    gradients: float  # of f, in units of a full gradient
     constraint_gradients: int
     proxes: int
     projections: int
@@ -84,7 +84,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Reference:
-    """The least value that is known, the highest lower bound, and who found them."""
+    """The least known value, the largest lower bound, and the methods that found them."""
 
     fun: float
     lower_bound: float
@@ -92,7 +92,7 @@ class Reference:
     proved_by: str
 
     def gap(self, fun: float) -> float:
-        """Return how far a value is above the reference, relative to it."""
+        """Return the relative difference of a value and the reference."""
         return self.relative(fun - self.fun)
 
     def relative(self, gap: float) -> float:
@@ -105,7 +105,7 @@ class Reference:
         return self.relative(self.fun - self.lower_bound)
 
     def improved_by(self, curves: Sequence[Curve]) -> Reference:
-        """Return the reference with what the runs have found."""
+        """Return the reference improved by the values and bounds of the runs."""
         runs = [curve for curve in curves if curve.points and curve.violation <= FEASIBLE]
         values = [(self.fun, self.found_by), *((run.best.fun, run.method) for run in runs)]
         bounds = [(self.lower_bound, self.proved_by), *((r.lower_bound, r.method) for r in runs)]
@@ -114,8 +114,8 @@ class Reference:
 
 
 def refer(instance: Instance, seconds: float) -> Reference:
-    """Solve the problem by the default method, with more time and a smaller tolerance than the runs have."""
-    with using_clock(time.process_time):  # other work on the machine costs nothing
+    """Solve the problem by the default method, with more time and a smaller tolerance than in the runs."""
+    with using_clock(time.process_time):  # other processes do not count
         found = lopro.solve(instance.problem, tol=1e-12, time_limit=seconds)
     lower = found.certificate.lower_bound
     return Reference(found.fun, lower, "Auto", "Auto")
@@ -127,7 +127,7 @@ def run_all(
     names: Sequence[str] | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> list[Curve]:
-    """Run every method that applies; the others get a line that says why not."""
+    """Run every method that applies; for the others, record the reason why not."""
     curves = []
     for method in methods_for(instance):
         if names is None or method.name in names:
@@ -141,7 +141,7 @@ def measure(instance: Instance, method: Method, limits: Limits) -> Curve:
     blank = Curve(method.name, method.family, method.horizon)
     try:
         runs = _with_growing_horizons if method.horizon else _once
-        with using_clock(time.process_time):  # other work on the machine costs nothing
+        with using_clock(time.process_time):  # other processes do not count
             return runs(instance, method, limits, blank)
     except MissingCapabilityError as error:
         return dataclasses.replace(blank, refused=str(error))
@@ -156,7 +156,7 @@ def _once(instance: Instance, method: Method, limits: Limits, blank: Curve) -> C
 def _with_growing_horizons(
     instance: Instance, method: Method, limits: Limits, blank: Curve
 ) -> Curve:
-    """Run anew for each horizon, as long as the next run can be expected to end in time."""
+    """Run separately for each horizon, as long as the next run is expected to end in time."""
     T, curve = limits.first_horizon, blank
     points: list[Point] = []
     while True:
@@ -171,7 +171,7 @@ def _with_growing_horizons(
 def _watched(
     instance: Instance, method: Method, scheme: Any, limits: Limits, blank: Curve
 ) -> Curve:
-    """Run a scheme, and record its counters after every epoch."""
+    """Run a method, and record its counters after every epoch."""
     run = lopro.iterate(
         instance.problem,
         method=scheme,
@@ -199,7 +199,7 @@ def _watched(
 
 
 def _before_work(run: Any) -> Any:
-    """Pass on the run; a missing capability that it notices after work has begun is an error."""
+    """Yield from the run; a missing capability that is noticed after work has begun is an error."""
     try:
         yield from run
     except MissingCapabilityError as error:

@@ -1,1 +1,1 @@
-"""Benchmarks of the second-order kernels against interior point and first-order peers."""
+"""Benchmarks of `lopro.solve` against other solvers, on random problems and public collections."""

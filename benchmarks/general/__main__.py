@@ -1,11 +1,11 @@
-"""Everything of the general solver: its tasks and the two public collections, ours and the peers.
+"""All benchmarks of the general solver: random problems and public collections, against other solvers.
 
     python -m benchmarks.general [FAMILY ...] [--data FOLDER] [--small] [--redraw]
 
 Families are polyhedral, everyday, correlation, composite, imaging, networks, sequences, forced, control,
-maros, netlib, cblib, maxcut and sdplib; all by default, but for collections where no folder is known (--data,
-or LOPRO_DATA, names the folder that holds them). One process, one thread, one judge; JSON, a table and a
-performance profile go to benchmarks/results.
+maros, netlib, cblib, maxcut and sdplib; all by default, without the collections if no folder is given
+(--data, or LOPRO_DATA, names the folder that holds them). One process, one thread, one judge; JSON, a
+table and a performance profile go to benchmarks/results.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import os
 import sys
 from pathlib import Path
 
-#: A family, its module and what that is called with.
+#: The module of each family, and its arguments.
 FAMILIES: dict[str, tuple[str, list[str]]] = {
     "polyhedral": ("polyhedral", []),
     "everyday": ("everyday", []),
@@ -42,7 +42,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.general", description=__doc__)
     parser.add_argument("family", nargs="*", choices=[[], *FAMILIES], help="all by default")
     parser.add_argument("--data", type=Path, help="the folder that holds the collections")
-    parser.add_argument("--small", action="store_true", help="toy sizes, to see that all runs")
+    parser.add_argument("--small", action="store_true", help="toy sizes, as a test")
     parser.add_argument("--redraw", action="store_true", help="from the files of an earlier run")
     return parser.parse_args(arguments)
 
@@ -59,7 +59,7 @@ def main(arguments: list[str]) -> int:
             continue
         print(f"\n{family}", flush=True)
         small = ["--small"] if options.small and family not in COLLECTIONS else []
-        # Some read their arguments from the command line, some are given them.
+        # Some read sys.argv, some take arguments.
         sys.argv = [f"benchmarks.general.{module}", *own, *small]
         run = importlib.import_module(f"benchmarks.general.{module}").main
         run(*([sys.argv[1:]] if run.__code__.co_argcount else []))
@@ -69,7 +69,7 @@ def main(arguments: list[str]) -> int:
 
 
 def show() -> None:
-    """Print the table of all runs that have been written, and draw their profile."""
+    """Print the table of all recorded runs, and draw their profiles."""
     import _style
     from _report import RESULTS
 
@@ -84,6 +84,6 @@ if __name__ == "__main__":
     for variable in THREAD_VARIABLES:
         os.environ[variable] = "1"
     os.environ.setdefault("MPLBACKEND", "Agg")
-    # The shared helpers are imported by name, as the other benchmarks (plain scripts) do.
+    # The shared helpers are imported by name, as in the benchmarks that are plain scripts.
     sys.path.insert(0, str(Path(__file__).parent.parent))
     sys.exit(main(sys.argv[1:]))

@@ -12,12 +12,12 @@ from lopro.linalg.dense import Array
 
 __all__ = ["solve_by_proxqp"]
 
-#: ProxQP's own number for "no bound".
+#: ProxQP's value for infinite bounds.
 _NONE = 1e20
 
 
 def solve_by_proxqp(program: QuadraticProgram, tol: float = 1e-9, max_iter: int = 2000) -> Answer:
-    """Solve a quadratic program by ProxQP, which has no clock: iterations are limited instead.
+    """Solve a quadratic program by ProxQP, which has no time limit: iterations are limited instead.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def solve_by_proxqp(program: QuadraticProgram, tol: float = 1e-9, max_iter: int 
     tol : float
         Absolute residuals, in normalised units.
     max_iter : int
-        Outer iterations at most.
+        The largest number of outer iterations.
     """
     import proxsuite
 

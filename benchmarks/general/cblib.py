@@ -1,10 +1,10 @@
-"""CBLIB: second-order cone programs, ours (cone form, and through CVXPY) against Clarabel.
+"""CBLIB: second-order cone programs by lopro (in cone form, and through CVXPY) against Clarabel.
 
     python -m benchmarks.general.cblib [--only NAME ...] [--no-cvxpy]
 
 The collection (``cblib``, as .cbf.gz files) is read from the folder that LOPRO_DATA names. The least
 processor time of three runs in one process, in turns; Clarabel's is that of its own call with default
-tolerances, and its gap the distance of its value to ours.
+tolerances, and its gap is the difference of its value and lopro's.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def through_cvxpy(data: ConicData) -> Run:
 
 
 def compared(runs: list[Run]) -> list[Run]:
-    """Return runs in which the gap of a peer is the distance of its value to ours, relative to that."""
+    """Return the runs; the gap of other solvers is the relative difference of their value and lopro's."""
     (ours,) = (run.judged for run in runs if run.peer == "lopro")
     assert ours is not None
     found = []

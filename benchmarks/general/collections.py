@@ -9,7 +9,7 @@ __all__ = ["folder_of"]
 
 
 def folder_of(collection: str, given: str | None = None) -> Path:
-    """Return the folder of a collection, and exit with a word of advice where it is not known."""
+    """Return the folder of a collection, or exit with a message that says how to name it."""
     home = os.environ.get("LOPRO_DATA")
     if given is None and home is None:
         raise SystemExit(

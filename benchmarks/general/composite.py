@@ -2,9 +2,9 @@
 
 python -m benchmarks.general.composite [--small] [--only NAME] [--rounds N] [--seconds S]
 
-Ours goes through `lopro.solve`; the peers (Clarabel and SCS) get the same problem in the form that CVXPY
-makes of it, which is made in advance and not counted. All are judged alike: the value and the relative
-violation at the point that is returned, and the gap to the lower bound that lopro proves.
+lopro is called by `lopro.solve`; Clarabel and SCS receive the same problem in the form that CVXPY makes
+of it, which is made in advance and not timed. All are judged in the same way: value and relative
+violation at the point returned, and the gap to the lower bound that lopro proves.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _KNOWN = 0.7
 
 @dataclass(frozen=True)
 class Case:
-    """A problem for us, and a function that makes CVXPY's of it."""
+    """A problem of lopro, and a function that makes the problem of CVXPY."""
 
     name: str
     problem: lopro.Problem
@@ -42,7 +42,7 @@ class Case:
 
 
 def variation(shape: tuple[int, ...], isotropic: bool, masked: bool) -> Case:
-    """Pieces of constant height with noise, all or some of the pixels seen."""
+    """A piecewise constant image with noise, with all or some of the pixels measured."""
     rng = np.random.default_rng(0)
     picture = np.zeros(shape)
     for low, high, height in ((0.25, 0.6, 1.0), (0.45, 0.9, 0.5)):
@@ -85,11 +85,11 @@ def completion(n: int, rank: int, noise: float) -> Case:
 
 
 def prepared(case: Case, solver: str, seconds: float) -> Callable[[], Any]:
-    """Return a call of a peer on a problem that CVXPY has brought to its form."""
+    """Return a call of another solver on a problem that CVXPY has compiled."""
     import cvxpy as cp
 
     x, problem = case.peer(cp)
-    problem.get_problem_data(solver)  # CVXPY keeps what it has made of the problem
+    problem.get_problem_data(solver)  # CVXPY caches the compiled problem
     options: dict[str, Any] = {"time_limit_secs": seconds, "eps_abs": TOL, "eps_rel": TOL}
     if solver == "CLARABEL":
         options = {"time_limit": seconds}

@@ -1,16 +1,17 @@
-"""Everyday problems by plain spelling: regressions, classification and portfolios, chosen by `Auto`.
+"""Everyday problems in plain formulations, solved by `Auto`: regressions, classification, portfolios.
 
     python -m benchmarks.general.everyday [CASE ...] [--small]
 
-- quantile: pinball loss, 20,000 x 30, rising coefficients; HiGHS' interior points on the linear program;
+- quantile: pinball loss, 20,000 x 30, rising coefficients; HiGHS' interior point method on the linear
+  program;
 - svm: hinge loss with a ridge, 20,000 x 50, one row on both sides and a box; PIQP on the quadratic program;
-- million: the same with 1,000,000 samples, ours alone;
+- million: the same with 1,000,000 samples, lopro alone;
 - poisson: 20,000 x 20, rising coefficients; SciPy's trust-constr with its Hessian;
 - assets: 5,000 assets with 20 factors, sectors and bounds, by their factors; the same through CVXPY, solved
   by lopro and by Clarabel (CVXPY's own compilation is counted).
 
-One process, one thread, processor times of one run each, posing included. The violations and gaps of ours
-are those of its certificate; those of peers are the distance of their value to ours, relative to it.
+One process, one thread, processor times of one run each, set-up included. The violations and gaps of lopro
+are those of its certificate; the gaps of others are the relative differences of their values and lopro's.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ from benchmarks.general.forced import samples
 from benchmarks.general.measure import Judged, Run, print_table, records
 from lopro.engines import QuadraticProgram, solve_by_piqp
 
-#: Returns the value that was reached.
+#: A solver: returns its value.
 Peer = Callable[[], float]
-#: A problem make_problem by a user, and the peers of a case.
+#: A function that makes the problem, and the other solvers.
 Case = tuple[Callable[[], lopro.Problem], dict[str, Peer]]
 LIMIT = 120.0
 
@@ -145,7 +146,7 @@ CASES: dict[str, Callable[[bool], Case]] = {
 
 
 def measured(name: str, case: Case) -> list[Run]:
-    """Solve a case by ours and by its peers."""
+    """Solve a case by lopro and by the other solvers."""
     make_problem, peers = case
     begin = time.process_time()
     result = lopro.solve(make_problem(), time_limit=LIMIT)
@@ -165,7 +166,7 @@ def main(arguments: list[str]) -> None:
     """Measure the chosen cases, all by default, and print the ratios."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("case", nargs="*", choices=[[], *CASES], help="all by default")
-    parser.add_argument("--small", action="store_true", help="toy sizes, to see that all runs")
+    parser.add_argument("--small", action="store_true", help="toy sizes, as a test")
     options = parser.parse_args(arguments)
     runs: list[Run] = []
     for name in options.case or CASES:

@@ -1,4 +1,4 @@
-"""Does `Auto` choose well? Every method that a user could force, against what `lopro.solve` does by itself.
+"""The choice of `Auto` against every other method that applies.
 
     python -m benchmarks.general.forced [PROBLEM ...] [--limit SECONDS] [--small]
 
@@ -24,7 +24,7 @@ from benchmarks._report import write_json
 from lopro.methods.baselines import InteriorPoint
 from lopro.protocol import fit_of
 
-#: What a user may force on these problems.
+#: The methods that apply to these problems.
 METHODS = (
     lopro.NewtonMultipliers(),
     lopro.ProgramEngines(engines=("piqp",)),
@@ -33,20 +33,20 @@ METHODS = (
     InteriorPoint(),
     lopro.MultiplierMethod(),
 )
-#: Nothing that is forced should be faster than `Auto` by more than this.
+#: The largest ratio of `Auto` to the best method that counts as a good choice.
 ALLOWED = 2.0
 Make = Callable[[Any, int], lopro.Problem]
 
 
 def samples(rng: Any, rows: int, columns: int) -> tuple[Any, Any, Any]:
-    """Return features, numbers that depend on them, and signs of those."""
+    """Return features, responses that depend on them, and the signs of the responses."""
     X = rng.standard_normal((rows, columns))
     y = X @ rng.standard_normal(columns) / np.sqrt(columns) + rng.standard_normal(rows)
     return X, y, np.where(y > 0.0, 1.0, -1.0)
 
 
 def monotone(columns: int) -> lc.Polyhedron:
-    """Return the vectors whose entries rise."""
+    """Return the set of vectors with increasing entries."""
     return lc.Polyhedron(-np.diff(np.eye(columns), axis=0), np.zeros(columns - 1))
 
 
@@ -164,7 +164,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.general.forced")
     parser.add_argument("problem", nargs="*", choices=[[], *PROBLEMS], help="all by default")
     parser.add_argument("--limit", type=float, default=20.0, help="seconds of a run")
-    parser.add_argument("--small", action="store_true", help="toy sizes, to see that all runs")
+    parser.add_argument("--small", action="store_true", help="toy sizes, as a test")
     options = parser.parse_args(arguments)
     rows = []
     with threadpool_limits(limits=1):

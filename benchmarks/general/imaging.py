@@ -1,10 +1,10 @@
-"""Total variation with a blur operator: `lopro.solve` against primal-dual steps written by hand.
+"""Total variation with a blur operator: `lopro.solve` against a primal-dual method (PDHG).
 
     python -m benchmarks.general.imaging [--sides N ...] [--small]
 
-Least variation over a residual ball, and penalised least squares. The peer is Chambolle and Pock's method
-with fixed steps, 3,000 of them, in the same process: it proves nothing. Ours runs to gaps of 1e-3 and
-1e-4, proved. Processor time; the ratio is ours over the peer's.
+Least variation over a residual ball, and penalised least squares. The other solver is Chambolle and Pock's
+method with 3,000 fixed steps in the same process, without a proof; lopro proves gaps of 1e-3 and 1e-4.
+Processor time; the ratio is that of lopro to the other.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import lopro
 from benchmarks._report import write_json
 
 STEPS = 3000
-#: Of these steps so many are timed; each takes as long as the others.
+#: The steps in all, and the number that is timed, since all take the same time.
 TIMED = 300
 TOLERANCES = (1e-3, 1e-4)
 #: Width of the blur in pixels, standard deviation of the noise, weight of the variation.
@@ -63,7 +63,7 @@ class Blurred:
         return scipy.fft.irfft2(scipy.fft.rfft2(x.reshape(shape)) * self.kernel, s=shape).ravel()
 
     def problem(self, form: str) -> lopro.Problem:
-        """Pose the problem as a user would."""
+        """Return the problem as a user writes it."""
         size = self.side**2
         A = LinearOperator((size, size), matvec=self.apply, rmatvec=self.apply, dtype=float)
         variation = lopro.objectives.TotalVariation((self.side, self.side))
@@ -100,7 +100,7 @@ def primal_dual(data: Blurred, form: str, steps: int) -> Any:
 
 
 def seconds_of_peer(data: Blurred, form: str) -> float:
-    """Return the processor time of all steps of the peer."""
+    """Return the processor time of all primal-dual steps."""
     begin = time.process_time()
     primal_dual(data, form, TIMED)
     return (time.process_time() - begin) * STEPS / TIMED
@@ -111,7 +111,7 @@ def measure(side: int, form: str) -> list[dict[str, Any]]:
     data = Blurred.of(side)
     runs = []
     for tol in TOLERANCES:
-        # Before and after ours: other processes share the memory.
+        # Before and after lopro, since other processes share the memory bandwidth.
         before = seconds_of_peer(data, form)
         begin = time.process_time()
         result = lopro.solve(data.problem(form), tol=tol, time_limit=LIMIT)
@@ -134,7 +134,7 @@ def measure(side: int, form: str) -> list[dict[str, Any]]:
 
 
 def entries(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the runs as the table of all benchmarks takes them; the peer proves nothing."""
+    """Return the runs in the format of the common table; the other solver proves no gap."""
     found = []
     for run in runs:
         problem, status = (
@@ -150,7 +150,7 @@ def entries(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sides", type=int, nargs="*", default=[64, 128, 256])
-    parser.add_argument("--small", action="store_true", help="toy sizes, to see that all runs")
+    parser.add_argument("--small", action="store_true", help="toy sizes, as a test")
     options = parser.parse_args(arguments)
     sides = [16] if options.small else options.sides
     runs = [run for side in sides for form in ("ball", "penalised") for run in measure(side, form)]

@@ -2,9 +2,9 @@
 
     python -m benchmarks.general.linear [networks] [netlib] [infeasible] [--only NAME ...] [--small]
 
-Both get the same sparse matrices in one process, in turns; the least processor time of three runs counts,
-ours with posing and proof.
-The collection (``netlib``, as .mat files) is read from the folder that LOPRO_DATA names.
+Both solve the same sparse programs in one process, in turns; the least processor time of three runs counts,
+for lopro with set-up and proof. The collection (``netlib``, as .mat files) is read from the folder that
+LOPRO_DATA names.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from lopro.engines import QuadraticProgram
 from lopro.engines.one_sided import OneSided
 from lopro.newton.programs import program_composite
 
-#: What the files of the collection write for no bound.
+#: The value of infinite bounds in the files of the collection.
 NO_BOUND = 1e20
-#: Added to times before their geometric mean is taken, in seconds.
+#: Added to times before the geometric mean, in seconds.
 SHIFT = 0.01
 LIMIT = 20.0
 Lines = Iterator[tuple[str, QuadraticProgram]]
@@ -52,7 +52,7 @@ def read_netlib(path: Path) -> QuadraticProgram:
 
 
 def transport(bins: int, smooth: bool) -> QuadraticProgram:
-    """Return the transport of one random histogram to another, squared distances or random costs."""
+    """Return a transport problem between random histograms, with squared distances or random costs."""
     rng = np.random.default_rng(0)
     mass = [p / p.sum() for p in rng.random((2, bins))]
     place = np.linspace(0.0, 1.0, bins)
@@ -77,7 +77,7 @@ def shortest_path(arcs: int) -> QuadraticProgram:
     """Return the shortest path between two nodes of a random graph with ten arcs for each node."""
     rng, nodes = np.random.default_rng(0), arcs // 10
     tail, head = rng.integers(0, nodes, (2, arcs))
-    # A cycle through all nodes, so that there is a path.
+    # A cycle through all nodes, so that a path exists.
     tail[:nodes], head[:nodes] = np.arange(nodes), np.roll(np.arange(nodes), -1)
     entries = np.concatenate([np.ones(arcs), -np.ones(arcs)])
     places = np.concatenate([tail, head]), np.tile(np.arange(arcs), 2)
@@ -118,7 +118,7 @@ def by_highs(program: QuadraticProgram) -> Run:
 
 
 def by_lopro(program: QuadraticProgram) -> Run:
-    """`lopro.solve` as it comes; the time includes posing the problem."""
+    """`lopro.solve` with its defaults; the time includes setting up the problem."""
     begin = time.process_time()
     c = lopro.constraints
     sets: list[Any] = [c.Affine(program.A, program.lower, program.upper)]
@@ -133,7 +133,7 @@ def by_lopro(program: QuadraticProgram) -> Run:
 
 
 def compare(lines: Lines, status: str, only: set[str]) -> list[Run]:
-    """Run both on every program and print the ratios; ``status`` is the one that counts as solved."""
+    """Run both on every program and print the ratios; ``status`` is the one of a solved program."""
     runs: list[Run] = []
     for name, program in lines:
         if only and name not in only:

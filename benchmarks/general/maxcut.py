@@ -48,7 +48,7 @@ def torus(side: int) -> Any:
 
 
 def random_graph(n: int, degree: float) -> Any:
-    """Return a random graph of a mean degree: its slack has no narrow band."""
+    """Return a random graph of a given mean degree; its slack has no narrow band."""
     i, j = np.random.default_rng(0).integers(0, n, (2, int(n * degree / 2)))
     return cost(i[i != j], j[i != j], np.ones(int((i != j).sum())), n)
 
@@ -91,7 +91,7 @@ def measured(small: bool = False) -> list[dict[str, Any]]:
 
 
 def main(arguments: list[str]) -> None:
-    """Measure all graphs and write the rows down."""
+    """Measure all graphs and write the rows to a file."""
     write_json("general_maxcut", {"runs": measured("--small" in arguments)})
 
 

@@ -1,8 +1,7 @@
-"""Shared by the benchmarks of this folder: the clock, the judge and the table."""
+"""Timing, judging and tables for the benchmarks of this folder."""
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks._report import finite
 from lopro.newton import Composite
 from lopro.newton.bounds import lower_bound, relative_violation, violation_charge
 
@@ -26,12 +26,12 @@ class Judged:
     fun: float
     violation: float
     gap: float  # relative to the value, violation charged
-    reach: float  # how many times farther than the point the bound holds with a gap of 1e-6
+    reach: float  # radius for which the bound proves a gap of 1e-6, over |x|
 
 
 @dataclass(frozen=True)
 class Run:
-    """The least processor time of a peer on a problem, and its answer judged."""
+    """The least processor time of a solver on a problem, and its judged answer."""
 
     problem: str
     peer: str
@@ -55,10 +55,10 @@ def judge(problem: Composite, x: Any, multipliers: Sequence[Any]) -> Judged:
 def interleaved(
     runs: Mapping[str, Callable[[], Any]], rounds: int = 3, limit: float = 60.0
 ) -> dict[str, tuple[float, Any, str]]:
-    """Run all peers in turn, several times; return the least processor time and the last answer of each.
+    """Run all solvers in turns, several times; return the least processor time and the last answer of each.
 
-    Processor time of this one-threaded process, since other processes may share the machine. A peer that has
-    used up its limit is not run again.
+    Processor time of this one-threaded process, since other processes may share the machine. A solver
+    that has reached its limit is not run again.
     """
     found: dict[str, tuple[float, Any, str]] = {}
     for _ in range(rounds):
@@ -68,9 +68,7 @@ def interleaved(
             begin = time.process_time()
             try:
                 answer, note = run(), ""
-            except (
-                Exception
-            ) as error:  # a peer that fails is a result, not the end of the benchmark
+            except Exception as error:  # a failure is a result, not the end of the benchmark
                 answer, note = None, f"{type(error).__name__}: {error}"[:60]
             spent = time.process_time() - begin
             least = min(spent, found[name][0]) if name in found else spent
@@ -85,9 +83,9 @@ def in_turns(
     rounds: int = 3,
     long: float = 2.0,
 ) -> list[Run]:
-    """Run peers that measure themselves in turns; return the run of each that took least processor time.
+    """Run solvers that time themselves in turns; return the run of each with the least processor time.
 
-    Where a round takes more than ``long`` seconds there is no other.
+    A round that takes more than ``long`` seconds is the last one.
     """
     best: list[Run] = []
     for _ in range(rounds):
@@ -102,7 +100,7 @@ def in_turns(
 
 
 def print_table(runs: Sequence[Run]) -> None:
-    """Print one line for each run, the fastest peer of each problem with a star."""
+    """Print a line for each run, with a star at the fastest solver of each problem."""
     valid = [
         r for r in runs if r.judged and r.judged.violation <= FEASIBLE and r.judged.gap <= 1e-6
     ]
@@ -121,10 +119,4 @@ def print_table(runs: Sequence[Run]) -> None:
 
 def records(runs: Sequence[Run]) -> list[dict[str, Any]]:
     """Return the runs as plain data, for JSON."""
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {k: plain(v) for k, v in value.items()}
-        return None if isinstance(value, float) and not math.isfinite(value) else value
-
-    return [plain(asdict(run)) for run in runs]
+    return [finite(asdict(run)) for run in runs]

@@ -28,7 +28,7 @@ from lopro.methods.second_order import composite
 from lopro.newton import Settings, solve
 from lopro.objectives import LeastSquares, Linear, Logistic, SquaredDistance
 
-#: A name, the problem, and the peers: each returns a point and multipliers.
+#: A name, the problem, and the solvers, which return a point and multipliers.
 Case = tuple[str, lopro.Problem, dict[str, Callable[[], Any]]]
 TOL = 1e-6
 SECONDS = 60.0  # the limit of every solver that has one

@@ -36,9 +36,9 @@ from lopro.engines import QuadraticProgram, solve_by_clarabel, solve_by_piqp
 from lopro.newton import Composite, Outcome, solve
 from lopro.newton.programs import program_composite
 
-#: What the files of the collection write for no bound, up to rounding.
+#: The value of infinite bounds in the files of the collection, up to rounding.
 NO_BOUND = 0.999e20
-#: Added to times before their geometric mean is taken.
+#: Added to times before the geometric mean, in seconds.
 SHIFT = 0.01
 
 
@@ -66,7 +66,7 @@ def shifted_mean(seconds: list[float]) -> float:
 
 
 def maros(without: set[str]) -> list[Run]:
-    """Engines alone, judged by the proved gap of their own multipliers; and `lopro.solve`."""
+    """Run engines alone, judged by the proved gap of their own multipliers, and `lopro.solve`."""
     engines = {
         "piqp": solve_by_piqp,
         "proxqp": partial(solve_by_proxqp, max_iter=1000),
@@ -107,7 +107,7 @@ def as_problem(program: QuadraticProgram) -> lopro.Problem:
 
 
 def _of_engine(name: str, run: Any, problem: Composite, program: QuadraticProgram) -> Run:
-    """Return the run of an engine alone, its multipliers judged."""
+    """Return the run of an engine alone, with its multipliers judged."""
     begin = time.process_time()
     answer = run(program, 1e-9)
     seconds = time.process_time() - begin
@@ -116,7 +116,7 @@ def _of_engine(name: str, run: Any, problem: Composite, program: QuadraticProgra
 
 
 def _ours(program: QuadraticProgram) -> Run:
-    """`lopro.solve` as it comes; the time includes posing the problem."""
+    """`lopro.solve` with its defaults; the time includes setting up the problem."""
     begin = time.process_time()
     try:
         result = lopro.solve(as_problem(program), tol=1e-6, time_limit=60.0)
@@ -129,7 +129,7 @@ def _ours(program: QuadraticProgram) -> Run:
 
 
 def projections() -> list[Run]:
-    """The nearest point of a polyhedron: dense rows, sparse rows, few and many of them tight."""
+    """Projections on polyhedra with dense or sparse rows, few or many of them active."""
     runs: list[Run] = []
     for name, program in _polyhedra():
         peers: dict[str, Callable[[], Any]] = {

@@ -2,9 +2,9 @@
 
 python -m benchmarks.general.sdplib [PATH] [--only NAME ...] [--seconds S] [--rounds N] [--ours] [--kernel]
 
-PATH is a folder with ``.dat-s`` files; by default ``sdplib`` in the folder that LOPRO_DATA names. Answers of
-all are moved into the cone and onto their rows, and proved alike; certified means a relative gap of at most
-1e-4 with everything charged, at a relative violation of at most 1e-9.
+PATH is a folder with ``.dat-s`` files; by default ``sdplib`` in the folder that LOPRO_DATA names. All answers
+are projected on the cone, corrected to satisfy their rows, and proved by the same code; certified means a
+relative gap of at most 1e-4, charges included, at a relative violation of at most 1e-9.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from lopro.newton.sdp.solve import work_of_a_step
 from lopro.newton.spectral import Spectrum
 
 TOL = 1e-4
-#: Operations of one step; Clarabel reads the clock between steps.
+#: The largest number of operations of one step; Clarabel checks its time limit between steps.
 _TOO_LARGE = 2e11
 _SOLVED = (Status.CONVERGED, Status.INFEASIBLE, Status.UNBOUNDED)
 
 
 def by_lopro(problem: lopro.Problem, seconds: float) -> Outcome:
-    """Return the answer of `lopro.solve`, in the words of the kernel; gaps are relative to the value."""
+    """Return the answer of `lopro.solve` in the form of the kernel's results; gaps relative to the value."""
     result = lopro.solve(replace(problem, gap_scale=0.0), tol=TOL, time_limit=seconds)
     c = result.certificate
     charge = c.gap - max(0.0, result.fun - c.lower_bound)
@@ -56,7 +56,7 @@ def by_lopro(problem: lopro.Problem, seconds: float) -> Outcome:
 
 
 def by_clarabel(program: SemidefiniteProgram, seconds: float) -> Outcome:
-    """Return Clarabel's answer to the program as it is, judged."""
+    """Return Clarabel's answer to the program, judged."""
     if work_of_a_step(program) > _TOO_LARGE:
         raise ValueError("one step would take minutes")
     answer = solve_cones(dual_form(program), 1e-8, seconds, scaled=False, threads=1)
@@ -97,7 +97,7 @@ def by_scs(program: SemidefiniteProgram, seconds: float) -> Outcome:
 
 
 def _lower(n: int) -> tuple[Any, Any, Any]:
-    """Return the places of the lower triangle, column by column, and the scale that keeps norms."""
+    """Return the indices of the lower triangle, column by column, and the scaling that keeps norms."""
     i, j = np.tril_indices(n)
     order = np.lexsort((i, j))
     i, j = i[order], j[order]

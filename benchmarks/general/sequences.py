@@ -1,13 +1,13 @@
-"""Sequences of quadratic programs: every step from the result of the last one, against cold starts and peers.
+"""Sequences of quadratic programs: warm starts against cold starts and other solvers.
 
     python -m benchmarks.general.sequences [control] [drift] [portfolio] [--small] [--repeats N]
 
 - control: consecutive steps of walking and balancing robots (``mpc``, in the folder that LOPRO_DATA names);
-- drift: random dense programs n x 2n whose slope and sides move by 2, 5 or 20 % in every step, 4 to 2,000
-  steps;
+- drift: random dense programs n x 2n whose linear term and right-hand sides change by 2, 5 or 20 % in every
+  step, 4 to 2,000 steps;
 - portfolio: 500 assets with 20 factors, sectors and a limit on the turnover, 50 levels of risk aversion.
 
-A step is posed, solved and proved from its arrays; PIQP starts anew, ProxQP from its last result. Times are
+A step is set up, solved and proved from its arrays; PIQP starts cold, ProxQP from its last result. Times are
 processor times of one thread, the least of all repeats of a step; printed are their medians, and the largest
 of the warm ones next to their median.
 """
@@ -32,11 +32,11 @@ from lopro.engines import QuadraticProgram, solve_by_piqp
 
 #: Programs with their names; one list for each sequence.
 Sequences = Iterator[tuple[str, list[QuadraticProgram]]]
-#: Absolute residuals that ProxQP has to reach.
+#: The absolute residuals required of ProxQP.
 PROXQP = 1e-8
-#: Seconds that a peer may take for a sequence; it is stopped after the step that exceeds them.
+#: The time limit of another solver for a sequence, in seconds, checked after every step.
 LIMIT = 60.0
-#: ProxQP's own number for "no bound".
+#: ProxQP's value for infinite bounds.
 NO_BOUND = 1e20
 
 
@@ -47,7 +47,7 @@ def control(small: bool) -> Sequences:
         files = sorted(folder.glob(f"{robot}*.npz"), key=lambda f: int(re.sub(r"\D", "", f.stem)))
         steps = []
         for file in files[: 3 if small else None]:
-            data = np.load(file, allow_pickle=True)  # parts that are absent are None
+            data = np.load(file, allow_pickle=True)  # missing parts are None
             steps.append(QuadraticProgram.of(data["P"], data["q"], data["G"], upper=data["h"]))
         yield robot.lower(), steps
 
@@ -102,7 +102,7 @@ def portfolio(small: bool) -> Sequences:
 
 
 def problem_of(p: QuadraticProgram) -> lopro.Problem:
-    """Return a program as a user poses it."""
+    """Return a program as a user writes it."""
     sets: list[Any] = [lopro.constraints.Affine(p.A, p.lower, p.upper)]
     if p.boxed:
         sets.append(lopro.constraints.Box(p.least, p.most))
@@ -111,7 +111,7 @@ def problem_of(p: QuadraticProgram) -> lopro.Problem:
 
 
 def cold(steps: Sequence[QuadraticProgram]) -> Iterator[bool]:
-    """Solve every step by itself; say whether it was proved."""
+    """Solve every step from a cold start; return whether it was proved."""
     for p in steps:
         yield lopro.solve(problem_of(p)).success
 
@@ -131,7 +131,7 @@ def piqp(steps: Sequence[QuadraticProgram]) -> Iterator[bool]:
 
 
 def proxqp(steps: Sequence[QuadraticProgram]) -> Iterator[bool]:
-    """Solve the first step by ProxQP and update it to the others; the rows with equal sides stay."""
+    """Solve the first step by ProxQP and update it for the others; the equations stay the same rows."""
     import proxsuite
 
     kind = proxsuite.proxqp.sparse if steps[0].sparse else proxsuite.proxqp.dense
@@ -171,18 +171,18 @@ PEERS: dict[str, Callable[[Sequence[QuadraticProgram]], Iterator[bool]]] = {
 
 
 def measure(steps: Sequence[QuadraticProgram], repeats: int) -> dict[str, Any]:
-    """Return the milliseconds of every step but the first by each peer, and how many it solved."""
+    """Return the milliseconds of each solver for every step but the first, and the number of steps solved."""
     found: dict[str, Any] = {}
     times = {name: np.full((repeats, len(steps)), np.nan) for name in PEERS}
     for i in range(repeats):
-        for name, peer in PEERS.items():  # in turn, so that all see the same load
+        for name, peer in PEERS.items():  # in turns, so that the load is the same for all
             start = begin = time.process_time()
             solved = 0
             for j, proved in enumerate(peer(steps)):
                 now = time.process_time()
                 times[name][i, j], begin, solved = 1e3 * (now - begin), now, solved + proved
                 if now - start > LIMIT:
-                    break  # a peer that does not get to the end has no time
+                    break  # a solver that does not finish has no time
             found[f"{name} solved"] = solved
     for name, each in times.items():
         best = each.min(axis=0)[1:]
@@ -194,7 +194,7 @@ def measure(steps: Sequence[QuadraticProgram], repeats: int) -> dict[str, Any]:
 
 
 def entries(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the runs as the table of all benchmarks takes them: steps from the last result, and peers."""
+    """Return the runs in the format of the common table: warm starts, and other solvers."""
     names = {"warm": "lopro", "piqp": "piqp", "proxqp": "proxqp"}
     return [
         {
@@ -214,7 +214,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Measure the chosen families, all by default, and print a line for each sequence."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("family", nargs="*", choices=[[], *FAMILIES], help="all by default")
-    parser.add_argument("--small", action="store_true", help="toy sizes, to see that all runs")
+    parser.add_argument("--small", action="store_true", help="toy sizes, as a test")
     parser.add_argument("--repeats", type=int, default=5, help="runs of each sequence")
     options = parser.parse_args(arguments)
     runs = []

@@ -1,1 +1,1 @@
-"""Sparse metric learning: our methods and the conic solvers on one problem, and kNN against other metrics."""
+"""Sparse metric learning: lopro and conic solvers on the same problems, and kNN with other metrics."""

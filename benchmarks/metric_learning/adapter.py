@@ -19,13 +19,13 @@ class Settings:
     time_limit: float
     #: Certified relative gap at which methods that can prove one stop.
     tol: float = 1e-6
-    #: Of each of the untimed trials in which a step is tuned.
+    #: Time limit of each trial in which a step is tuned; not timed.
     tuning_iterations: int = 200
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """An iterate of a method, and the bound that it had proved by then."""
+    """An iterate of a method, and the bound proved up to it."""
 
     seconds: float
     iterations: int
@@ -36,7 +36,7 @@ class Snapshot:
 
 @dataclass
 class Answer:
-    """The matrix a method returned, its multiplier of the cone if it has one, and what it cost."""
+    """The matrix a method returned, its multiplier of the cone if there is one, and its cost."""
 
     A: Any
     #: An estimate of ``S``, from which the judge makes a bound.
@@ -45,19 +45,19 @@ class Answer:
     lower_bound: float | None = None
     status: str = ""
     iterations: int | None = None
-    #: None where they cannot be counted; those of certificates are apart.
+    #: None where they cannot be counted; those of certificates are separate.
     counts: Counts | None = None
     certificate_counts: Counts | None = None
     snapshots: list[Snapshot] = field(default_factory=list)
 
 
 class Adapter:
-    """One method. Subclasses say where they do not apply, and how to call it."""
+    """One method. Subclasses define where it does not apply and how it is called."""
 
     name: str
-    #: Import names of what has to be installed.
+    #: Import names of the packages required.
     requires: tuple[str, ...] = ()
-    #: Largest number of features it runs on.
+    #: The largest number of features for which it is run.
     most_features: float = float("inf")
 
     def missing(self) -> str | None:
@@ -66,13 +66,13 @@ class Adapter:
         return f"{', '.join(absent)} not installed" if absent else None
 
     def refuses(self, instance: Instance) -> str | None:
-        """Return why the method does not apply, if so."""
+        """Return the reason why the method does not apply, if there is one."""
         if instance.dim > self.most_features:
             return f"not tried on more than {self.most_features:.0f} features"
         return None
 
     def prepare(self, instance: Instance, settings: Settings) -> str:
-        """Determine, untimed, the parameters of the method; return them in words."""
+        """Determine the parameters of the method (not timed); return a description of them."""
         return ""
 
     def solve(self, instance: Instance, settings: Settings) -> Answer:
@@ -80,5 +80,5 @@ class Adapter:
         raise NotImplementedError
 
     def earlier(self, instance: Instance, settings: Settings) -> list[Snapshot]:
-        """Return where the method is after less time, where that takes runs of its own."""
+        """Return earlier points of the method where they take separate runs."""
         return []

@@ -26,7 +26,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.metric_learning", description=__doc__
     )
-    parser.add_argument("--quick", action="store_true", help="toy sizes, to see that all runs")
+    parser.add_argument("--quick", action="store_true", help="toy sizes, as a test")
     parser.add_argument("--problem", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
     parser.add_argument("--method", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument(
@@ -38,7 +38,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--colon", type=Path, help="colon-cancer file; or set LOPRO_COLON")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for JSON and figures")
-    parser.add_argument("--docs", action="store_true", help="figures into docs/images as well")
+    parser.add_argument("--docs", action="store_true", help="also write the figures to docs/images")
     knn = parser.add_argument_group("kNN accuracy (instead of the optimisation problems)")
     knn.add_argument("--knn", action="store_true", help="measure kNN accuracy of learned metrics")
     knn.add_argument("--metric", nargs="+", choices=METRICS, default=list(METRICS))
@@ -86,7 +86,7 @@ def main(arguments: Sequence[str]) -> int:
 def _draw(
     instance: Instance, rows: list[Row], options: argparse.Namespace, console: Console
 ) -> None:
-    # Only now: where matplotlib is missing there is still a table and a file.
+    # Imported here, so that without matplotlib there are still a table and a file.
     try:
         from benchmarks.metric_learning.figures import draw
     except ImportError as error:

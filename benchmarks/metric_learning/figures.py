@@ -13,20 +13,7 @@ from benchmarks.metric_learning.measure import Row, best_bound, relative
 
 __all__ = ["draw"]
 
-COLOURS = (
-    style.BLUE,
-    style.VERMILION,
-    style.GREEN,
-    style.PURPLE,
-    style.ORANGE,
-    style.GREY,
-    "#56B4E9",
-    "#332288",
-    "#000000",
-    "#CC79A7",
-)
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
-#: A gap of zero, or one below rounding, is drawn here.
+#: Gaps below this, which are rounding errors, are drawn here.
 FLOOR = 1e-12
 
 Point = tuple[float, float]
@@ -65,15 +52,15 @@ def _line(ax: Axes, i: int, label: str, points: list[Point]) -> None:
     ax.loglog(
         [seconds for seconds, _ in points],
         [max(gap, FLOOR) for _, gap in points],
-        color=COLOURS[i % len(COLOURS)],
-        marker=MARKERS[i % len(MARKERS)],
+        color=style.COLOURS[i % len(style.COLOURS)],
+        marker=style.MARKERS[i % len(style.MARKERS)],
         ls="-" if len(points) > 1 else "none",
         label=label,
     )
 
 
 def _curves(row: Row, bound: float) -> tuple[list[Point], list[Point]]:
-    """Return both curves; a method without snapshots is a point, its final answer."""
+    """Return both curves; a method without snapshots is shown by its final answer."""
     assert row.verdict is not None and row.seconds is not None
     assert row.gap is not None and row.own_gap is not None
     known = [(snapshot.seconds, relative(snapshot.objective, bound)) for snapshot in row.snapshots]

@@ -1,4 +1,4 @@
-"""metric-learn in an environment of its own: its last release does not run with current scikit-learn."""
+"""metric-learn in a separate environment: its last release does not run with current scikit-learn."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PATIENCE = 600.0
 
 
 class Environment:
-    """A virtual environment that is made when it is first needed; failures are kept as messages."""
+    """A virtual environment that is created on first use; failures are stored as messages."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -54,7 +54,7 @@ class Environment:
         trains: list[np.ndarray],
         limit: float,
     ) -> tuple[dict[str, np.ndarray], str]:
-        """Fit one class on every split within a time limit; return what there is, and what went wrong."""
+        """Fit one class on every split within a time limit; return the results and the error messages."""
         if self.failure is not None:
             return {}, self.failure
         with tempfile.TemporaryDirectory() as folder:
@@ -92,7 +92,7 @@ def _called(command: list[str], limit: float = PATIENCE) -> str:
 
 @contextmanager
 def environment_at(folder: Path | None) -> Iterator[Environment]:
-    """Yield the environment in a folder, or in one that is removed afterwards."""
+    """Yield the environment in a folder, or in a temporary one that is removed afterwards."""
     if folder is not None:
         yield Environment(folder)
         return

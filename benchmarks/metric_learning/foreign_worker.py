@@ -1,4 +1,4 @@
-"""Fits one class of metric-learn on the splits of a file; runs inside the environment made for it.
+"""Fit one class of metric-learn on the splits of a file, in the environment of metric-learn.
 
 python foreign_worker.py CLASS INPUT.npz OUTPUT.npz
 
@@ -36,7 +36,7 @@ def main(name: str, source: str, target: str) -> None:
                 f"{type(error).__name__}: {' '.join(str(error).split())}"
             )
         found[f"seconds_{k}"] = np.array(time.perf_counter() - start)
-        # After every split: when time is up, what is finished counts.
+        # After every split, so that the splits finished before the time limit are kept.
         np.savez(target, **found)
 
 

@@ -1,4 +1,4 @@
-"""One judge for every answer: projected on the cone, then valued, with a bound from the library's dual."""
+"""The judge of all answers: a matrix is projected on the cone, and its value and dual bound computed."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["Judge", "Verdict"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """Value and gap of a matrix that has been made positive semidefinite."""
+    """Value and gap of a matrix after projection on the cone."""
 
     #: The objective at the projected point.
     objective: float
     #: ``(-lambda_min)_+ / (1 + |A|)`` as it was returned, and after the projection.
     violation: float
     violation_projected: float
-    #: From the projected point and the multiplier that came with it (zero if none came).
+    #: From the projected point and the multiplier of the answer (zero without one).
     lower_bound: float
     #: Features with a nonzero diagonal, nonzeros off the diagonal, eigenvalues above rounding.
     features: int
@@ -31,7 +31,7 @@ class Verdict:
 
 
 class Judge:
-    """Judges matrices of one instance; what it computes is never timed."""
+    """Judges matrices of one instance; not timed."""
 
     def __init__(self, instance: Instance) -> None:
         self.objective = instance.objective
@@ -58,7 +58,7 @@ class Judge:
         )
 
     def lower_bound(self, point: np.ndarray, multiplier: Any, value: float) -> float:
-        """Return the library's dual bound: weights of the pairs from the residuals at the point."""
+        """Return lopro's dual bound with the weights of the pairs from the residuals at the point."""
         S = np.zeros_like(point) if multiplier is None else np.asarray(multiplier, dtype=np.float64)
         normal = ValidInequality(-0.5 * (S + S.T), 0.0)
         bound = self.objective.dual_bound(self.cone, point, normal, value)

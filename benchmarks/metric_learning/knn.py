@@ -10,6 +10,7 @@ from statistics import mean, median, stdev
 from typing import Any
 
 import numpy as np
+from _report import write_entry
 from rich.console import Console
 from rich.table import Table
 
@@ -18,23 +19,22 @@ from benchmarks.metric_learning.foreign import Environment, environment_at
 from benchmarks.metric_learning.knn_methods import FOREIGN, HERE
 from benchmarks.metric_learning.measure import said
 from benchmarks.metric_learning.problems import QUICK_FEATURES, samples_of, standardised
-from benchmarks.metric_learning.report import write_entry
 
 __all__ = ["Score", "accuracy", "run_knn"]
 
 TEST_SHARE = 0.3
-#: What ``--quick`` leaves of a data set.
+#: The size of a data set with ``--quick``.
 QUICK_SAMPLES = 60
 
 
 @dataclass
 class Score:
-    """One metric on one data set: accuracies of the splits that worked, and why others did not."""
+    """One metric on one data set: accuracies on the splits, and the errors on the others."""
 
     metric: str
     accuracies: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
-    #: Rows of the map: the dimension in which neighbours are looked for.
+    #: Rows of the map: the dimension in which neighbours are searched.
     dimensions: list[int] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
@@ -56,7 +56,7 @@ class Splits:
         return standardised(self.X[train]), self.y[train]
 
     def accuracy(self, k: int, L: np.ndarray) -> float:
-        """Return the share of test samples that neighbours in ``X @ L.T`` classify right."""
+        """Return the share of test samples that neighbours in ``X @ L.T`` classify correctly."""
         train, test = self.parts[k]
         spread = self.X[train].std(axis=0)
         scaled = (self.X - self.X[train].mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
@@ -79,7 +79,7 @@ def run_knn(options: argparse.Namespace, console: Console) -> None:
     told = {key: str(value) for key, value in vars(options).items()}
     with environment_at(options.environment) as environment:
         if any(name in FOREIGN for name in options.metric):
-            console.print("making the environment of metric-learn", highlight=False)
+            console.print("creating the environment of metric-learn", highlight=False)
             environment.make()
             console.print(environment.failure or environment.versions, markup=False)
         for name in options.problem:
@@ -122,7 +122,7 @@ def _fitted_here(score: Score, splits: Splits, k: int, limit: float) -> None:
     start = time.perf_counter()
     try:
         with time_cap(limit), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # "did not converge" shows in the accuracy
+            warnings.simplefilter("ignore")  # failures to converge show in the accuracy
             L = HERE[score.metric](X, y, k)
         score.seconds.append(time.perf_counter() - start)
         _noted(score, splits, k, L)

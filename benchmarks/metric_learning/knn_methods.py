@@ -12,12 +12,12 @@ __all__ = ["FOREIGN", "HERE", "METRICS"]
 
 
 def euclidean(X: np.ndarray, y: np.ndarray, seed: int) -> np.ndarray:
-    """No metric at all: the standardised features as they are."""
+    """The Euclidean metric of the standardised features."""
     return np.eye(X.shape[1])
 
 
 def ours(X: np.ndarray, y: np.ndarray, seed: int) -> np.ndarray:
-    """The library with its defaults, as all the others."""
+    """`lopro.learn_metric` with its defaults."""
     factor = lopro.learn_metric(X, y, seed=seed).factor
     assert factor is not None
     return np.asarray(factor)
@@ -36,7 +36,7 @@ HERE: dict[str, Callable[[np.ndarray, np.ndarray, int], np.ndarray]] = {
     "lopro": ours,
     "NCA (scikit-learn)": neighbourhood_components,
 }
-#: metric-learn's classes, run in an environment of their own.
+#: Classes of metric-learn, run in a separate environment.
 FOREIGN = {
     "ITML (metric-learn)": "ITML_Supervised",
     "LSML (metric-learn)": "LSML_Supervised",

@@ -1,4 +1,4 @@
-"""Running methods on problems: warm-up, a timed run, the verdict on the answer, and gaps for all."""
+"""Runs of methods on problems: warm-up, a timed run, the judge's verdict, and gaps to the best bound."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from benchmarks.metric_learning.problems import Instance, toy
 
 __all__ = ["TARGETS", "Row", "best_bound", "measure_problem", "warm_up"]
 
-#: Methods that watch the clock get this much longer before they are stopped from outside: conic solvers
-#: do not count compilation and factorisation, and an answer that came late is still an answer.
+#: The factor of the time limit after which methods with a limit of their own are stopped: conic solvers
+#: do not count compilation and factorisation, and a late answer is still of interest.
 GRACE = 3.0
-#: Relative gaps whose times are written down.
+#: Relative gaps whose times are recorded.
 TARGETS = (1e-1, 1e-2, 1e-4)
-#: By so much a bound may exceed another method's value: rounding of both.
+#: The relative amount by which a bound may exceed another method's value, for the rounding of both.
 ROUNDING = 1e-9
 
 
 @dataclass
 class Row:
-    """One method on one problem; only ``note`` is set where there is no answer."""
+    """The results of one method on one problem; without an answer only ``note`` is set."""
 
     method: str
     note: str
@@ -35,9 +35,9 @@ class Row:
     counts: dict[str, int] | None = None
     certificate_counts: dict[str, int] | None = None
     verdict: Verdict | None = None
-    #: The better one of the bound that the method has proved and the one the judge makes of its answer.
+    #: The larger one of the bound that the method has proved and the judge's bound of its answer.
     lower_bound: float | None = None
-    #: Relative gaps: with that bound, and with the best one that any method has on this problem.
+    #: Relative gaps to that bound, and to the best bound of all methods on this problem.
     own_gap: float | None = None
     gap: float | None = None
     snapshots: list[Snapshot] = field(default_factory=list)
@@ -50,7 +50,7 @@ class Row:
 
 
 def warm_up(adapters: Sequence[Adapter]) -> dict[str, str]:
-    """Let every package import and compile on a toy problem; return why some cannot take part."""
+    """Run every method on a toy problem, so that packages are imported and compiled; return failures."""
     instance, settings, failed = toy(), Settings(0.2, 1e-2, tuning_iterations=2), {}
     for adapter in adapters:
         absent = adapter.missing()
@@ -73,8 +73,8 @@ def measure_problem(
     failed: dict[str, str],
     say: Callable[[str], Any],
 ) -> list[Row]:
-    """Measure every method on one problem; each gets a row whether it has an answer or not."""
-    _ = instance.objective.spread  # what all certificates share is timed for none
+    """Measure every method on one problem; methods without an answer also get a row."""
+    _ = instance.objective.spread  # data that all certificates share; not timed
     judge, rows = Judge(instance), []
     for adapter in adapters:
         refusal = failed.get(adapter.name) or adapter.refuses(instance)
@@ -121,12 +121,12 @@ def _judged(row: Row, answer: Answer, judge: Judge) -> None:
 
 
 def best_bound(rows: Sequence[Row]) -> float:
-    """Return the best bound of all: it holds for every method. A sum of squares is at least 0."""
+    """Return the best bound of all methods, at least 0 since the objective is nonnegative."""
     return max((row.lower_bound for row in rows if row.lower_bound is not None), default=0.0)
 
 
 def _compare(rows: Sequence[Row]) -> None:
-    """Fill in the gaps; say so if a bound contradicts another method's feasible point."""
+    """Set the gaps; note where a bound contradicts another method's feasible point."""
     bound = best_bound(rows)
     best = min((row.verdict.objective for row in rows if row.verdict), default=math.inf)
     for row in rows:
@@ -140,7 +140,7 @@ def _compare(rows: Sequence[Row]) -> None:
 
 
 def _reached(row: Row, bound: float, target: float) -> float | None:
-    """Return when the method's point was that good; without snapshots only its end is known."""
+    """Return the time at which the method reached a gap; without snapshots only its end is known."""
     for snapshot in row.snapshots:
         if relative(snapshot.objective, bound) <= target:
             return snapshot.seconds
@@ -153,5 +153,5 @@ def relative(value: float, bound: float) -> float:
 
 
 def said(error: BaseException) -> str:
-    """Return the kind and the beginning of a message on one line."""
+    """Return the class and the beginning of an error message on one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"[:160]

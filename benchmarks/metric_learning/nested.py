@@ -1,27 +1,25 @@
-"""kNN accuracy by nested cross-validation: what each learner needs is chosen inside of the training part.
+"""kNN accuracy by nested cross-validation: parameters are chosen within the training part.
 
     python -m benchmarks.metric_learning.nested --output benchmarks/results
 
-The outer folds measure; the inner ones choose the number of neighbours for everyone and the weight of the
-norm for the library. A fit that takes too much processor time counts as no answer. Prints tables in Markdown
-and writes JSON; `benchmarks/figure_selected_features.py` draws the features that are used.
+The outer folds measure; the inner ones choose the number of neighbours for every method and the weight of the
+norm for lopro. A fit that exceeds the limit of processor time counts as failed. Prints tables in Markdown and
+writes JSON; `benchmarks/figure_selected_features.py` draws the features that are used.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import signal
 import time
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.bpdn.adapter import OutOfTime
+from benchmarks.bpdn.adapter import OutOfTime, time_cap
 from benchmarks.metric_learning.nested_data import DATA, load
 from benchmarks.metric_learning.nested_methods import METHODS, Method
 
@@ -38,29 +36,13 @@ class Outcome:
     accuracies: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     ranks: list[int] = field(default_factory=list)
-    #: In which share of the folds each feature was used.
+    #: The share of the folds in which each feature was used.
     used: list[float] = field(default_factory=list)
     failure: str = ""
 
 
-@contextmanager
-def processor_cap(seconds: float) -> Iterator[None]:
-    """Raise `OutOfTime` after so many seconds of processor time: the machine may be busy."""
-
-    def stop(*_: object) -> None:
-        raise OutOfTime
-
-    before = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
-        signal.signal(signal.SIGVTALRM, before)
-
-
 def nested_score(method: Method, X: np.ndarray, y: np.ndarray, folds: int, limit: float) -> Outcome:
-    """Measure by stratified folds; choose inside of each by two more."""
+    """Measure by stratified folds, with parameters chosen by two inner folds of each."""
     from sklearn.model_selection import StratifiedKFold
 
     outcome, used = Outcome(method.name), []
@@ -72,7 +54,7 @@ def nested_score(method: Method, X: np.ndarray, y: np.ndarray, folds: int, limit
         except OutOfTime:
             outcome.failure = f"no answer within {limit:.0f} s"
             break
-        except Exception as error:  # what others raise is a result, too
+        except Exception as error:  # an error of a method is a result
             outcome.failure = f"{type(error).__name__}: {error}"[:120]
             break
         outcome.seconds.append(time.process_time() - start)
@@ -104,8 +86,8 @@ def _mapped(
         mean, spread = X.mean(axis=0), X.std(axis=0)
         spread = np.where(spread > 0.0, spread, 1.0)
         X, test = (X - mean) / spread, (test - mean) / spread
-    with processor_cap(limit), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # "did not converge" shows in the accuracy
+    with time_cap(limit, processor=True), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # failures to converge show in the accuracy
         L = method.fit(X, y, choice)
     return (X @ L.T, test @ L.T), L
 

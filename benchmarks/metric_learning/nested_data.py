@@ -1,4 +1,4 @@
-"""Data sets of the nested cross-validation: those that ship with scikit-learn, and the paper's."""
+"""Data sets of the nested cross-validation: those of scikit-learn, and the paper's."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from paper.experiments.colon import load_colon
 __all__ = ["DATA", "load"]
 
 DATA = ("iris", "wine", "breast cancer", "diabetes", "wine and noise", "digits", "colon")
-#: Features of noise beside those of wine, and samples that are taken of the digits.
+#: Features of noise added to those of wine, and the number of samples of the digits.
 NOISE, DIGITS = 40, 600
 
 
 def load(name: str, colon: Path | None = None) -> tuple[np.ndarray, np.ndarray, str]:
-    """Return samples, labels and what they are."""
+    """Return samples, labels and a description."""
     from sklearn import datasets
 
     if name == "colon":

@@ -15,7 +15,7 @@ from lopro.sklearn import SparseMetricLearner
 
 __all__ = ["METHODS", "Method"]
 
-#: With more features the norms of rows are too expensive.
+#: The largest number of features for the norms of rows, which are expensive.
 MANY = 500
 
 
@@ -41,7 +41,7 @@ def _nca(X: np.ndarray, y: np.ndarray, choice: float) -> np.ndarray:
 
 @functools.cache
 def _keep_up() -> None:
-    """Let metric-learn 0.7 call newer scikit-learn, where an argument of the checks has another name."""
+    """Make metric-learn 0.7 run with newer scikit-learn, where an argument of the checks was renamed."""
     import metric_learn._util as util
 
     def renamed(check: Callable[..., Any]) -> Callable[..., Any]:
@@ -74,7 +74,7 @@ def _by_l1(X: np.ndarray, y: np.ndarray, choice: float) -> np.ndarray:
 
 
 def _automatic(X: np.ndarray, y: np.ndarray, choice: float) -> np.ndarray:
-    """The library without a choice: a tenth of the weight from which on the metric is diagonal."""
+    """``l1="auto"``: a tenth of the weight from which on the metric is diagonal."""
     return np.asarray(SparseMetricLearner(l1="auto", tol=0.05).fit(X, y).components_)
 
 

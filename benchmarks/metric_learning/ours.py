@@ -13,16 +13,16 @@ from paper.experiments.table2_methods import METHODS, Method
 
 __all__ = ["OURS"]
 
-#: Steps are tuned, untimed, on a part of the problem with at most so many samples and features.
+#: The largest numbers of samples and features of the part on which steps are tuned; not timed.
 TUNING_SAMPLES, TUNING_FEATURES = 100, 200
-#: Weight of the hinge and iterations of an epoch, as in the paper; then how many at most.
+#: Weight of the hinge and iterations of an epoch, as in the paper; the largest number of epochs.
 WEIGHT, PERIOD, ITERATIONS = 10.0, 1000, 8000
 
 
 def answer_of(
     problem: lopro.Problem, scheme: protocol.Method | None, tol: float, time_limit: float
 ) -> Answer:
-    """Run one of our methods and return its counts and snapshots."""
+    """Run a method of lopro and return its counts and snapshots."""
     snapshots: list[Snapshot] = []
 
     def record(it: lopro.Iterate) -> None:
@@ -43,7 +43,7 @@ def answer_of(
 
 
 class Certified(Adapter):
-    """A method without parameters that stops when the gap is proved."""
+    """A method without parameters that ends with a proved gap."""
 
     def __init__(self, name: str, scheme: protocol.Method) -> None:
         self.name, self.scheme = name, scheme
@@ -53,7 +53,7 @@ class Certified(Adapter):
 
 
 class FromTable2(Adapter):
-    """One of the methods of the paper's Table 2, with the step that does best in short trials."""
+    """A method of the paper's Table 2 with the step that is best in short trials."""
 
     def __init__(self, method: Method) -> None:
         self.name, self.method = method.name, method
@@ -65,7 +65,7 @@ class FromTable2(Adapter):
         return lopro.Problem(instance.objective, PSDCone(instance.dim, accuracy=0.1))
 
     def prepare(self, instance: Instance, settings: Settings) -> str:
-        """Try every step of the method's list on a part of the problem."""
+        """Choose the step by trials on a part of the problem."""
         part = instance.smaller(TUNING_SAMPLES, TUNING_FEATURES)
         T = settings.tuning_iterations
         values = {multiple: self._tried(part, multiple, T) for multiple in self.method.multiples}
@@ -77,20 +77,20 @@ class FromTable2(Adapter):
         eta = multiple / part.loss.smoothness().value
         scheme = self.method.scheme(eta, WEIGHT, iterations, None)
         value = lopro.solve(self._problem(part), None, scheme, tol=0).fun
-        # A step that is too long ends in overflow: that is an answer too.
+        # A step that is too long overflows, which rejects it.
         return value if math.isfinite(value) else math.inf
 
     def solve(self, instance: Instance, settings: Settings) -> Answer:
         return self._run(instance, settings, ITERATIONS)
 
     def earlier(self, instance: Instance, settings: Settings) -> list[Snapshot]:
-        """Return the ends of shorter runs of a method that has a feasible point at its end only."""
+        """Return the results of shorter runs of a method that has a feasible point at its end only."""
         snapshots: list[Snapshot] = []
         if self.method.one_run_per_row:
             for iterations in (ITERATIONS // 8, ITERATIONS // 4, ITERATIONS // 2):
                 answer = self._run(instance, settings, iterations)
                 if answer.iterations != iterations:
-                    break  # it was cut short by the clock, as the longer ones will be
+                    break  # it reached the time limit, as longer ones will
                 snapshots += answer.snapshots
         return snapshots
 
@@ -100,7 +100,7 @@ class FromTable2(Adapter):
         return answer_of(self._problem(instance), scheme, 0.0, settings.time_limit)
 
 
-#: The methods whose step would be another method's belong to the paper's table, not here.
+#: Methods of Table 2 that use the step of another method are left out.
 TABLE2 = [FromTable2(method) for method in METHODS if method.multiples]
 
 OURS: list[Adapter] = [

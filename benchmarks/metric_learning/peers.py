@@ -1,8 +1,8 @@
-"""Conic solvers through CVXPY, on the shortest form of the problem that we know.
+"""Conic solvers through CVXPY, on the smallest formulation of the problem.
 
 In terms of ``a = A_ij, i <= j``, the upper triangle, the loss is ``1/2 a'Q a - b'a + c`` whatever the number
 of pairs; with fewer pairs than entries of the triangle it is ``1/2 |Z a - t|^2`` instead. A textbook
-statement, with a term for each of the pairs, would not even compile at these sizes.
+formulation, with a term for each pair, is too large to compile at these sizes.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def moments(loss: PairLoss, triangle: Triangle) -> tuple[np.ndarray, np.ndarray,
 
     For samples with mean zero the sum over all pairs of ``vec(zz') vec(zz')'`` is
     ``N sum_i p_i p_i' + g g' + 2 sym(G x G)``, with ``p_i = vec(x_i x_i')``, ``G = sum_i x_i x_i'``,
-    ``g = vec(G)``: no pair is ever looked at.
+    ``g = vec(G)``: the pairs are not listed.
     """
     X, n = np.asarray(loss.X), len(loss.targets)
     N = len(X)
@@ -75,7 +75,7 @@ def moments(loss: PairLoss, triangle: Triangle) -> tuple[np.ndarray, np.ndarray,
 
 
 class Cvxpy(Adapter):
-    """The modelling language with a conic solver; forming Q and compiling is part of the time."""
+    """CVXPY with a conic solver; the time includes forming Q and compiling."""
 
     def __init__(self, solver: str, most_features: int, **options: Any) -> None:
         self.solver, self.options, self.most_features = solver, options, most_features
@@ -98,7 +98,7 @@ class Cvxpy(Adapter):
         limit = {"CLARABEL": "time_limit", "SCS": "time_limit_secs"}[self.solver]
         left = max(1.0, settings.time_limit - (time.perf_counter() - start))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # "may be inaccurate" is in the status
+            warnings.simplefilter("ignore")  # an inaccurate answer has its own status
             problem.solve(solver=self.solver, **{limit: left}, **self.options)
         iterations = problem.solver_stats.num_iters
         if a.value is None:
@@ -116,7 +116,7 @@ def _loss(cvxpy: Any, loss: PairLoss, triangle: Triangle, a: Any) -> Any:
     return 0.5 * cvxpy.quad_form(a, cvxpy.psd_wrap(Q)) - b @ a + c
 
 
-#: Beyond these sizes an iteration of theirs takes minutes or the machine's memory.
+#: Sizes beyond which an iteration takes minutes or exceeds the memory.
 PEERS: list[Adapter] = [
     Cvxpy("CLARABEL", 64),
     Cvxpy("SCS", 200, eps_abs=1e-4, eps_rel=1e-4),

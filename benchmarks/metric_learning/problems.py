@@ -21,7 +21,7 @@ __all__ = ["PROBLEMS", "Instance", "samples_of", "standardised", "toy"]
 
 #: The samples that the paper uses of the colon-cancer data, and the features of the smaller problem.
 COLON_ROWS, COLON_FEATURES = 40, 200
-#: What ``--quick`` leaves of every data set.
+#: The size of every data set with ``--quick``.
 QUICK_ROWS, QUICK_FEATURES = 24, 6
 
 
@@ -30,7 +30,7 @@ class Instance:
     """One problem: ``min 1/(2n) sum_e (t_e - z_e'A z_e)^2 + l1 |A|_off`` over psd ``A``."""
 
     name: str
-    #: What the samples are, and where they come from.
+    #: A description of the samples and their source.
     data: str
     X: np.ndarray
     labels: np.ndarray
@@ -48,7 +48,7 @@ class Instance:
 
     @cached_property
     def loss(self) -> PairLoss:
-        """The loss on all pairs, with a list of them: peers need it."""
+        """The loss on all pairs, with a list of them, which other solvers need."""
         return pair_loss(self.X, self.labels, None, None, None, None).listed()
 
     @cached_property
@@ -64,7 +64,7 @@ class Instance:
         return objective
 
     def smaller(self, samples: int, features: int) -> Instance:
-        """Return the problem with at most so many samples (a seeded choice) and first features."""
+        """Return the problem with a random subset of the samples and the first features."""
         chosen: Any = slice(None)
         if len(self.X) > samples:
             chosen = np.sort(np.random.default_rng(0).choice(len(self.X), samples, replace=False))
@@ -78,7 +78,7 @@ def standardised(X: np.ndarray) -> np.ndarray:
 
 
 def samples_of(name: str, colon: Path | None) -> Samples:
-    """Return all samples of a data set as they are published."""
+    """Return all samples of a data set as published."""
     if name.startswith("colon"):
         samples = load_colon(colon)
         return replace(samples, X=samples.X[:, :COLON_FEATURES]) if "-" in name else samples
@@ -103,7 +103,7 @@ def _recipe(name: str) -> Callable[[Path | None, bool], Instance]:
 
 
 def toy() -> Instance:
-    """A problem of no interest that makes every package import and compile what it needs."""
+    """A small problem on which every package imports and compiles what it needs."""
     rng = np.random.default_rng(0)
     return Instance("toy", "random", rng.standard_normal((8, 3)), np.arange(8) % 2)
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from _report import environment
+from _report import write_entry
 from rich.table import Table
 
 from benchmarks.metric_learning.measure import TARGETS, Row, best_bound
@@ -70,7 +68,7 @@ def _small(number: float | None) -> str:
 def add_to_json(
     path: Path, instance: Instance, rows: Sequence[Row], settings: dict[str, Any]
 ) -> None:
-    """Write one problem's rows with the machine they were measured on; other problems stay."""
+    """Write the rows of a problem with a description of the machine; other problems are kept."""
     entry = {
         "data": instance.data,
         "samples": len(instance.X),
@@ -81,22 +79,3 @@ def add_to_json(
         "rows": [row.to_dict() for row in rows],
     }
     write_entry(path, instance.name, entry, settings)
-
-
-def write_entry(path: Path, name: str, entry: dict[str, Any], settings: dict[str, Any]) -> None:
-    """Replace one entry of a file of results."""
-    content = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    content[name] = {"environment": environment(), "settings": settings, **entry}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(
-        json.dumps(_finite(content), indent=2, allow_nan=False) + "\n", encoding="utf-8"
-    )
-
-
-def _finite(data: Any) -> Any:
-    """Replace numbers that JSON does not have by null."""
-    if isinstance(data, dict):
-        return {key: _finite(value) for key, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [_finite(value) for value in data]
-    return None if isinstance(data, float) and not math.isfinite(data) else data

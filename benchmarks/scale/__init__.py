@@ -1,1 +1,1 @@
-"""Benchmarks of data that are larger than memory, or far away."""
+"""Benchmarks with data in files, on clusters and on GPUs."""

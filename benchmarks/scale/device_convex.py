@@ -1,6 +1,6 @@
 """Programs, steps and matrices for `benchmarks.scale.device_targets`.
 
-Each target yields its cases one after the other; a case holds its data until the next one begins.
+Each target yields its cases one after the other; the data of a case are freed before the next one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from paper.experiments.colon import load_colon
 
 
 def batches(place: Place, limit: float) -> Iterator[Case]:
-    """Random quadratic programs with interior points, stacked; half of the rows or so are active."""
+    """Random quadratic programs with interior points, stacked; about half of the rows are active."""
     for count, n, m, goal in ((100_000, 16, 32, 400_000), (50_000, 50, 100, 150_000)):
         count = place.of(count, 40)
         B, G, q = place.normal(count, n, n), place.normal(count, m, n), place.normal(count, n)
@@ -165,7 +165,7 @@ def metric(place: Place, limit: float) -> Iterator[Case]:
 
 
 def total_variation(place: Place, limit: float) -> Iterator[Case]:
-    """Least total variation over a residual ball around a blurred image, with a map by products alone."""
+    """Least total variation over a residual ball around a blurred image, with an operator."""
     side, noise = place.of(512, 12), 0.01
     blur = _Blur(side, 2.0, place.normal(1))
     image = torch.zeros(side, side, dtype=torch.float64, device=place.device)

@@ -1,11 +1,11 @@
-"""Problems that one GPU should solve, each with its proof: seconds, status, gap and memory.
+"""Problems for one GPU with their target times: seconds, status, gap and memory, proof included.
 
 python -m benchmarks.scale.device_targets [TARGET ...] [--device cuda] [--scale full] [--limit 60]
                                           [--repeats 2] [--library torch] [--profile]
 
-Data are made on the device before the clock starts. "first" is the first call, with what PyTorch loads and
-compiles then; "s" the median of the calls after it. ``--scale small`` runs the same calls at toy sizes, on a
-CPU with ``--device cpu``. Table 2 reads the colon-cancer file that LOPRO_COLON names, or a stand-in.
+Data are made on the device before the timing starts. "first" is the first call, including what PyTorch loads
+and compiles; "s" is the median of the calls after it. ``--scale small`` runs the same calls at toy sizes,
+on a CPU with ``--device cpu``. Table 2 reads the colon-cancer file that LOPRO_COLON names, or a stand-in.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from benchmarks.scale import device_convex, device_sparse
 from benchmarks.scale.devices import Case, Place
 from lopro.batch import Results
 
-#: Each target with the cases it consists of.
+#: The functions that yield the cases of each target.
 TARGETS: dict[str, Callable[[Place, float], Iterator[Case]]] = {
     "batches": device_convex.batches,
     "steps": device_convex.steps,
@@ -57,7 +57,7 @@ def main() -> None:
     parser.add_argument("--scale", choices=("full", "small"), default="full")
     parser.add_argument("--limit", type=float, default=60.0, help="time limit of a call, seconds")
     parser.add_argument("--repeats", type=int, default=2, help="calls after the first one")
-    parser.add_argument("--profile", action="store_true", help="where the time of a call goes")
+    parser.add_argument("--profile", action="store_true", help="profile a call")
     options = parser.parse_args()
     unknown = set(options.targets) - set(TARGETS)
     if unknown:
@@ -79,7 +79,7 @@ def _target(name: str, place: Place, options: argparse.Namespace) -> list[dict[s
         for case in TARGETS[name](place, options.limit):
             records.append({"target": name, **_measure(case, place, options)})
             del case
-            gc.collect()  # what refers to itself keeps its memory until then
+            gc.collect()  # free cyclic references
     except Exception:
         print(f"{name}: the problem could not be made\n{traceback.format_exc()}", flush=True)
         records.append({"target": name, "error": traceback.format_exc()})
@@ -88,7 +88,7 @@ def _target(name: str, place: Place, options: argparse.Namespace) -> list[dict[s
 
 @dataclass
 class _Overrun:
-    """Ends a call that does not obey its time limit."""
+    """A watchdog that ends a call which exceeds its time limit."""
 
     seconds: float
 
@@ -106,7 +106,7 @@ class _Overrun:
 
 
 def _measure(case: Case, place: Place, options: argparse.Namespace) -> dict[str, Any]:
-    """Make the calls of a case; print and return what they took and what they proved."""
+    """Run the calls of a case; print and return their times and proofs."""
     record: dict[str, Any] = {"case": case.label, "goal": case.goal}
     seconds, answer = [], None
     try:
@@ -139,7 +139,7 @@ def _measure(case: Case, place: Place, options: argparse.Namespace) -> dict[str,
 
 
 def _profile(case: Case) -> None:
-    """Print the kernels of one more call, and the functions on the host, that take most of the time."""
+    """Profile one more call: print the kernels and the functions of the host that take most of the time."""
     from torch.profiler import ProfilerActivity, profile
 
     activities = [ProfilerActivity.CPU]

@@ -1,4 +1,4 @@
-"""A device for `benchmarks.scale.device_targets`, and what a case of a target is."""
+"""Devices and cases for `benchmarks.scale.device_targets`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 
 @dataclass(frozen=True)
 class Case:
-    """A call to be timed, with the goal it is to meet; ``more`` says more of the answer and the seconds."""
+    """A call to be timed, with its target; ``more`` describes the answer."""
 
     label: str
     goal: str
@@ -33,14 +33,14 @@ class Place:
         return small if self.small else full
 
     def normal(self, *shape: int, dtype: Any = torch.float64) -> Any:
-        """Return standard normal numbers, made row by row: no second copy of a large array."""
+        """Return standard normal numbers, made row by row, without a second copy."""
         found = torch.empty(shape, dtype=dtype, device=self.device)
         for start in range(0, shape[0], 1000):
             found[start : start + 1000].normal_(generator=self.generator)
         return found
 
     def there(self, values: Any) -> Any:
-        """Return numbers of the host on the device."""
+        """Copy numbers of the host to the device."""
         return torch.asarray(values, device=self.device)
 
     def given(self, values: Any) -> Any:
@@ -64,5 +64,5 @@ class Place:
             self._base = torch.cuda.memory_allocated()
 
     def peak(self) -> int:
-        """Return the most memory in use since then."""
+        """Return the peak memory since then."""
         return torch.cuda.max_memory_allocated() - self._base if self.cuda else 0

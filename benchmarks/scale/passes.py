@@ -5,8 +5,8 @@ python -m benchmarks.scale.passes [--gigabytes 1] [--dtype float32] [--rows 4096
                                   [--folder DIR] [--threads 1]
 
 A pass computes the correlations of all columns with some dual points, in double precision. Its share of the
-bandwidth is the time that plain sequential reads of the same files take (for arrays in memory: a sum), over
-its own. For zarr and HDF5 the time to fetch the blocks is shown separately. With
+bandwidth is the time of plain sequential reads of the same files (for arrays in memory: of a sum) over its
+own time. For zarr and HDF5 the time to fetch the blocks is shown separately. With
 ``--cold`` the files are dropped from the cache of the operating system before every measurement.
 """
 
@@ -41,8 +41,8 @@ def main() -> None:
 
 
 def compare(folder: Path, options: argparse.Namespace) -> None:
-    """Measure all kinds, print a table, and write it down."""
-    # Only now: the number of threads is read when NumPy is loaded.
+    """Measure all kinds, print a table, and write it to a file."""
+    # Imported here, since the number of threads is read when NumPy is loaded.
     import numpy as np
 
     from benchmarks._report import write_json
@@ -103,7 +103,7 @@ def measure(stored: Any, options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def fetch_all(A: Any) -> None:
-    """Fetch all blocks, and do nothing with them."""
+    """Fetch all blocks without using them."""
     for columns in A.grid.columns.all():
         for rows in A.grid.rows.all():
             A.fetch((rows, columns))

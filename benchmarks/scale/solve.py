@@ -4,11 +4,11 @@ python -m benchmarks.scale.solve [--rows 4000] [--columns 50000] [--dtype float3
                                  [--kinds memmap-rows memmap-columns zarr hdf5 dask cluster]
                                  [--tol 1e-6] [--many 1] [--threads 1] [--folder DIR]
 
-The matrix has normal entries, the signal uniform ones, and sigma is the length of the noise. A plain read is
-what it takes to read the files from beginning to end; ``ratio`` is the time of the call over as many plain
-reads as it made passes, and ``passing`` the share of it that was spent in passes. ``cpu`` is the time of the
-processor, which depends less on what else is running. Memory is the largest RssAnon of the process (what it
-holds by itself, not the cache of files) less what it was before the call.
+The matrix has normal entries, the signal uniform ones, and sigma is the length of the noise. A plain read
+is a read of the files from beginning to end; ``ratio`` is the time of the call over that of as many plain
+reads as it made passes, and ``passing`` the share of it that was spent in passes. ``cpu`` is processor
+time, which depends less on the load. Memory is the peak of RssAnon (memory of the process without the
+cache of files) less its value before the call.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ def main() -> None:
     for kind in options.kinds:
         with tempfile.TemporaryDirectory(dir=options.folder) as folder:
             records.append(measure(kind, Path(folder), options))
-    # Only now: the number of threads is read when NumPy is loaded.
+    # Imported here, since the number of threads is read when NumPy is loaded.
     from benchmarks._report import write_json
 
     print(write_json("scale_solve", {"options": vars(options) | {"folder": None}, "runs": records}))
 
 
 def measure(kind: str, folder: Path, options: argparse.Namespace) -> dict[str, Any]:
-    """Make the data, solve, and return the record of it."""
+    """Make the data, solve, and return the measurements."""
     from benchmarks.scale.storage import Stored
 
     file, Y, radii = made(folder, kind, options)
@@ -128,7 +128,7 @@ def made(folder: Path, kind: str, options: argparse.Namespace) -> tuple[Path, An
 
 
 def stored_as(kind: str, matrix: Any, path: Path, options: argparse.Namespace) -> Path:
-    """Copy the matrix into the chosen format; a memmap and what dask makes of it stay what they are."""
+    """Copy the matrix into the chosen format; memmaps and dask arrays use the file as it is."""
     if kind not in ("zarr", "hdf5"):
         return path
     if kind == "zarr":
@@ -159,7 +159,7 @@ def stored_as(kind: str, matrix: Any, path: Path, options: argparse.Namespace) -
 
 @contextmanager
 def opened(kind: str, path: Path, options: argparse.Namespace) -> Iterator[Any]:
-    """Open a matrix read-only; for a cluster, with two workers that have it persisted."""
+    """Open a matrix read-only; for a cluster, persist it on two workers."""
     import numpy as np
 
     shape, order = (options.rows, options.columns), "F" if kind.endswith("columns") else "C"
@@ -210,7 +210,7 @@ def read_rows(path: str, dtype: str, shape: tuple[int, int], block_info: Any = N
 
 
 def timed(action: Callable[[], Any]) -> tuple[float, Any]:
-    """Return how long an action takes, and what it returns."""
+    """Return the seconds and the result of a call."""
     start = time.perf_counter()
     found = action()
     return time.perf_counter() - start, found
@@ -218,7 +218,7 @@ def timed(action: Callable[[], Any]) -> tuple[float, Any]:
 
 @contextmanager
 def watched_passes() -> Iterator[list[float]]:
-    """Yield a list whose entry is, at the end, the seconds that were spent in passes."""
+    """Yield a list that finally holds the seconds spent in passes."""
     from lopro.maps import LinearMap
     from lopro.maps.streamed import StreamedMap
 
@@ -238,7 +238,7 @@ def watched_passes() -> Iterator[list[float]]:
 
 @contextmanager
 def watched_memory() -> Iterator[list[float]]:
-    """Yield a list whose entry is, at the end, the megabytes that the process has held in addition."""
+    """Yield a list that finally holds the peak of additional memory in megabytes."""
     before, peak, over = rss_anon(), [0.0], threading.Event()
 
     def watch() -> None:

@@ -1,4 +1,4 @@
-"""One matrix in every kind of storage, and how long it takes just to read it."""
+"""One matrix in every kind of storage, and plain reads of it."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Any
 
 import numpy as np
 
-#: Bytes that are written and read at a time.
+#: Bytes written and read at a time.
 PIECE = 2**25
 
 
 @dataclass(frozen=True)
 class Stored:
-    """A matrix in storage: what a linear map is made of, and the files it lies in (none: in memory)."""
+    """A matrix in storage: the object that a linear map is made of, and its files (none: in memory)."""
 
     name: str
     source: Any
     files: tuple[Path, ...]
 
     def read_plainly(self) -> None:
-        """Read all bytes one after the other, and do nothing with them."""
+        """Read all bytes in order without using them."""
         if not self.files:
             float(self.source.sum())
             return
@@ -34,7 +34,7 @@ class Stored:
                     pass
 
     def forget(self) -> None:
-        """Ask the operating system to drop its copy of the files."""
+        """Drop the files from the cache of the operating system."""
         for path in self.files:
             handle = os.open(path, os.O_RDONLY)
             os.fsync(handle)

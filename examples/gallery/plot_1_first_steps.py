@@ -2,8 +2,8 @@
 First steps
 ===========
 
-A problem is an objective and a constraint. `lopro.solve` gives back a point that satisfies the
-constraint, and says how far from optimal it can be at most.
+A problem is an objective and a constraint. `lopro.solve` returns a point that satisfies the
+constraint, and a bound on its distance from the optimal value.
 """
 
 # %%
@@ -27,9 +27,9 @@ result = lopro.solve(problem)
 print(result)
 
 # %%
-# Read it from the top. The **status** is CONVERGED only if the point is feasible *and* the gap is
-# proved to be below ``tol``. The **lower bound** is a number that no feasible point can go below, so
-# the optimal value lies between it and ``fun``. The last lines name the method that was chosen, and what it
+# From the top: the **status** is CONVERGED only if the point is feasible *and* the gap is
+# proved to be below ``tol``. The **lower bound** is below the value of every feasible point, so the
+# optimal value lies between it and ``fun``. The last lines name the method that was chosen, and what it
 # cost: iterations, **projections** on the set, gradients, products with matrices.
 #
 # The answer can be checked without `lopro`:
@@ -44,8 +44,8 @@ print(f"lower bound:       {result.certificate.lower_bound:.9f}")
 result.plot()
 
 # %%
-# A tolerance of 1e-6 is relative. Ask for more, or spend less: budgets are arguments, and running out of
-# one is not an error but a status.
+# The default tolerance is a relative gap of 1e-6. Tolerances and budgets are arguments; a spent budget is not
+# an error but a status.
 for options in ({"tol": 1e-10}, {"max_projections": 1}, {"max_iter": 20}):
     r = lopro.solve(problem, **options)
     print(
@@ -54,7 +54,7 @@ for options in ({"tol": 1e-10}, {"max_projections": 1}, {"max_iter": 20}):
     )
 
 # %%
-# To watch a run or to stop it by a rule of your own, iterate over it: `lopro.iterate` runs the same code.
+# To observe a run or to stop it by a rule of your own, iterate over it: `lopro.iterate` runs the same code.
 run = lopro.iterate(problem)
 gaps = [state.relative_gap for state in run]
 print("gap after each candidate:", ", ".join(f"{gap:.0e}" for gap in gaps))

@@ -3,14 +3,15 @@ Your own f and c
 ================
 
 Any convex function with a gradient will do as an objective, and any convex function with a subgradient
-as a constraint. There is a short way for callables, and a longer one that pays.
+as a constraint. Callables are the short way; a longer one gives
+faster methods.
 """
 
 # %%
 # The short way: callables
 # ------------------------
 #
-# `lopro.minimize` has the habits of ``scipy.optimize.minimize``. Entropy over the part of the simplex that
+# `lopro.minimize` is used like ``scipy.optimize.minimize``. Entropy over the part of the simplex that
 # lies in a ball:
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
@@ -34,12 +35,12 @@ print(result.status.name, result.x.round(4))
 print(f"certified relative gap {result.certificate.relative_gap:.0e}")
 
 # %%
-# The longer way: a constraint that knows more
-# --------------------------------------------
+# The longer way: a constraint with more properties
+# -------------------------------------------------
 #
-# A `lopro.constraints.FunctionConstraint` is made of a value and a subgradient. Whatever else you know goes
-# into it. That ``c`` is smooth is worth the most: accelerated methods may then be used. Here is the unit ball
-# of the 4-norm, ``sum x_i^4 <= 1``.
+# A `lopro.constraints.FunctionConstraint` has a value and a subgradient, and optionally more. The
+# most useful property is that ``c`` is smooth: accelerated methods can then be used. Here is the unit ball of
+# the 4-norm, ``sum x_i^4 <= 1``.
 
 target = np.array([3.0, 4.0, -1.0, 0.2])
 ball = lopro.constraints.FunctionConstraint(
@@ -66,6 +67,6 @@ result = lopro.solve(lopro.Problem(f, ball))
 print(result.status.name, result.x.round(4), f"f = {result.fun:.6f}")
 
 # %%
-# A word of warning: with a ``c`` that is *not* smooth all that is left is the subgradient method. It finds
-# good points, but its proofs come slowly. If your set is an intersection, give the parts as a list; if it is
-# ``{x : M x in Q}`` with a simple ``Q``, say that (:doc:`/extend/constraint`): both keep the fast methods.
+# A warning: for a ``c`` that is *not* smooth only the subgradient method applies. It finds good points, but
+# its bounds improve slowly. If your set is an intersection, give the parts as a list; if it is ``{x : M x
+# in Q}`` with a simple ``Q``, say that (:doc:`/extend/constraint`): both keep the fast methods.

@@ -23,8 +23,8 @@ noise = 0.01 * rng.standard_normal(m)
 y = A @ truth + noise
 
 # %%
-# ``sigma`` bounds the *norm* of the residual. For Gaussian noise of a known standard deviation this is a
-# bound that the norm of the noise hardly ever exceeds:
+# ``sigma`` bounds the *norm* of the residual. For Gaussian noise of a known standard deviation the norm
+# of the noise rarely exceeds this bound:
 sigma = 0.01 * np.sqrt(m + 2 * np.sqrt(2 * m))
 result = lopro.bpdn(A, y, sigma, tol=1e-8)
 print(result)
@@ -46,8 +46,8 @@ ax.set(xlabel="entry", title=f"{m} measurements, {d} unknowns")
 ax.legend(frameon=False)
 
 # %%
-# The proof that comes along
-# --------------------------
+# The proof
+# ---------
 #
 # ``result.dual`` is a vector ``nu`` with :math:`\|A^\top\nu\|_\infty \le 1`. Every such vector proves that
 # no feasible ``x`` has an l1 norm below :math:`\langle y,\nu\rangle - \sigma\|\nu\|`. Two lines of NumPy

@@ -3,7 +3,7 @@ An electrocardiogram from half the measurements
 ===============================================
 
 A heartbeat is sparse in a wavelet basis, so half as many random measurements as samples are enough. The
-functions come from ``examples/ecg.py``, which can be run by itself and says more.
+functions come from ``examples/ecg.py``, which is also a script and explains more.
 """
 
 # %%
@@ -25,13 +25,13 @@ print(f"{m} measurements of {n} samples, {NOISE:.0%} noise")
 
 # %%
 # The measurements are ``A x`` with ``x`` the wavelet coefficients; ``A`` is an explicit matrix, so
-# `lopro.bpdn` may look at single columns of it.
+# `lopro.bpdn` can read single columns of it.
 result = lopro.bpdn(experiment.A, experiment.y, experiment.sigma, tol=TOL)
 print_table(experiment, result)
 
 # %%
-# The gap says that the solver is done: whatever is left of the error is due to noise and to missing
-# measurements, and no other solver of this problem would do better.
+# The gap shows that the solver is done: the remaining error is due to noise and missing measurements, and no
+# other solver of this problem would have a smaller one.
 estimate = experiment.W.T @ result.x
 fig, axes = plt.subplots(3, 1, figsize=(7.5, 5), layout="constrained")
 draw_signals(list(axes), experiment, estimate)

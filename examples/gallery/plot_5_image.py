@@ -3,8 +3,8 @@ A photograph without forming a matrix
 =====================================
 
 A third of the scrambled cosine transform of an image is enough to recover it. As a matrix, the measurement
-would fill gigabytes; `lopro.bpdn` uses products with it and nothing else. The functions come from
-``examples/image.py``, which can be run by itself and says more.
+would fill gigabytes; `lopro.bpdn` uses only products with it. The functions come from
+``examples/image.py``, which is also a script and explains more.
 """
 
 # %%
@@ -26,7 +26,8 @@ A = operator(device, wavelets)
 print(type(A).__name__, A.shape)
 
 # %%
-# The certificate rests on ``rmatvec`` being the adjoint of ``matvec``. Test it once, with random vectors:
+# The certificate is valid only if ``rmatvec`` is the adjoint of ``matvec``. Test it once, with random
+# vectors:
 print(f"|<A x, v> - <x, A' v>| = {adjoint_error(A, rng):.1e}")
 
 # %%

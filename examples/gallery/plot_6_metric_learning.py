@@ -2,15 +2,15 @@ r"""
 A sparse metric for nearest neighbours
 ======================================
 
-Nearest neighbours are as good as their metric. `lopro.learn_metric` learns one from labelled samples: a
-positive semidefinite matrix ``A``, with few entries off its diagonal, such that
+The accuracy of nearest neighbours depends on the metric. `lopro.learn_metric` learns one from labelled
+samples: a positive semidefinite matrix ``A``, with few entries off its diagonal, such that
 
 .. math:: (x - x')^\top A\, (x - x') \approx 0 \text{ within a class, and} \approx 2 \text{ between classes}.
 """
 
 # %%
-# Wine, by thirteen measurements, and as many columns again that are pure noise. All columns look alike to the
-# Euclidean metric.
+# The wine data have thirteen measurements; thirteen columns of pure noise are added. The Euclidean metric
+# treats all columns alike.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_wine
@@ -31,9 +31,9 @@ result = lopro.learn_metric(X, y, l1=0.01, tol=1e-4)
 print(result)
 
 # %%
-# All 15753 pairs of samples were used, but never as so many vectors: the work per step grows with the number
-# of samples. The certificate says that no other semidefinite matrix has an objective smaller by more than the
-# gap.
+# All 15753 pairs of samples were used, but not as a list of vectors: the work per step grows with the
+# number of samples. The certificate says that no other semidefinite matrix has an objective smaller by more
+# than the gap.
 #
 # The matrix shows which columns matter, and which pairs of them belong together:
 A = result.x
@@ -61,8 +61,8 @@ ax.legend(frameon=False)
 # In a pipeline
 # -------------
 #
-# `lopro.sklearn.SparseMetricLearner` does the same as a transformer, so that learning the metric is a part of
-# what is cross-validated.
+# `lopro.sklearn.SparseMetricLearner` does the same as a transformer, so that the learning of the metric is
+# cross-validated as well.
 neighbours = KNeighborsClassifier(5)
 plain = cross_val_score(neighbours, X, y, cv=5)
 learned = cross_val_score(make_pipeline(SparseMetricLearner(l1=0.01), neighbours), X, y, cv=5)

@@ -2,8 +2,8 @@
 Comparing methods
 =================
 
-All methods run on one driver: the same counters, the same certificates, the same history. So a comparison
-is a loop. Here it is basis pursuit denoising, by five methods of `lopro` and two baselines.
+All methods run on one driver, with the same counters, certificates and history, so that a comparison is a
+loop. Here basis pursuit denoising is solved by five methods of `lopro` and two baselines.
 """
 
 # %%
@@ -32,7 +32,7 @@ optimum = max(result.certificate.lower_bound for result in results.values())
 
 # %%
 # Gaps are certified by each run itself; the error is measured against the best lower bound that any run has
-# proved, so it too is an upper bound of the truth.
+# proved, so it is an upper bound of the true error.
 head = f"{'method':<22}{'status':<16}{'error':>9}{'own gap':>9}{'proj.':>7}{'products':>10}{'s':>7}"
 print(head + "\n" + "-" * len(head))
 for name, r in results.items():
@@ -43,13 +43,13 @@ for name, r in results.items():
     )
 
 # %%
-# The same as a picture: error against projections, the axis this library is about.
+# The same as a picture: error against projections.
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained", sharey=True)
 for (name, r), marker in zip(results.items(), "osD^vP*", strict=True):
     errors = np.maximum(np.minimum.accumulate(r.history["fun"]) - optimum, 1e-9)
     axes[0].semilogy(r.history["projections"], errors, marker=marker, ms=4, label=name)
     axes[1].loglog(np.maximum(r.history["seconds"], 1e-4), errors, marker=marker, ms=4, label=name)
-axes[0].set_xscale("symlog", linthresh=1)  # the quickest method makes none
+axes[0].set_xscale("symlog", linthresh=1)  # the fastest method makes none
 axes[0].set(xlabel="projections", ylabel="error, at most")
 axes[1].set(xlabel="seconds")
 axes[1].legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))

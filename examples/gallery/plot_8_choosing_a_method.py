@@ -2,8 +2,8 @@
 Choosing a method: when do few projections pay?
 ===============================================
 
-A projected method spends one gradient and one projection per iteration. The methods here spend gradients of
-the constraint in place of most projections. So the question is one of cost: how many gradients does a
+A projected method spends one gradient and one projection per iteration. The methods here replace
+most projections by gradients of the constraint. So the question is one of cost: how many gradients does a
 projection cost?
 """
 
@@ -78,14 +78,13 @@ for method in (ProjectedGradient(iterations=100, report=20), lopro.Auto()):
 # Which one, then?
 # ----------------
 #
-# * ``method=None`` lets `lopro.Auto` look at what the problem offers; `lopro.bpdn` picks by the matrix. That
-#   is the answer nearly always.
-# * Only subgradients? `lopro.LoPGD`. Smooth ``c``, and ``f`` smooth or with a prox? `lopro.MultiplierMethod`,
-#   or `lopro.LoPNAG` for the paper's method.
-# * A proved rate with constants you know? The schedules of the theorems: `lopro.OneProjection`,
-#   ``LoPGD(Theorem2(...))``, ``LoPNAG(Theorem3(...))``. They are worst cases, correct and slow.
+# * ``method=None`` lets `lopro.Auto` choose by the structure of the problem; `lopro.bpdn` chooses by the
+# matrix. That is nearly always the best choice. * Only subgradients? `lopro.LoPGD`. Smooth ``c``, and ``f``
+# smooth or with a prox? `lopro.MultiplierMethod`, or `lopro.LoPNAG` for the paper's method. * A proved rate
+# with constants you know? The schedules of the theorems: `lopro.OneProjection`, ``LoPGD(Theorem2(...))``,
+# ``LoPNAG(Theorem3(...))``. They are made for the worst case: correct, and slow.
 #
-# A method that cannot run on a problem says so before it starts, and says what is missing:
+# A method that cannot run on a problem raises an error before it starts, which names what is missing:
 try:
     lopro.solve(problem, method=lopro.LoPNAG())
 except lopro.MissingCapabilityError as error:

@@ -2,20 +2,20 @@
 GPU arrays, and any other array library
 =======================================
 
-Points may be arrays of NumPy, PyTorch, CuPy or any other library that speaks the array API standard. What
-goes in comes out: library, device and precision are kept.
+Points may be arrays of NumPy, PyTorch, CuPy or any other library that follows the array API standard.
+Results have the library, device and precision of the data.
 """
 
 # %%
-# Take the best that is there: PyTorch on a GPU, PyTorch on the CPU, or the reference implementation of the
-# standard, which refuses everything the standard does not promise.
+# Use PyTorch on a GPU, PyTorch on the CPU, or the reference implementation of the standard, which refuses
+# everything outside the standard, whichever is available first.
 import numpy as np
 
 import lopro
 
 
 def library():
-    """Return a namespace, keywords that place an array, and what was found."""
+    """Return a namespace, keyword arguments for the device, and a description."""
     try:
         import torch
     except ImportError:
@@ -31,7 +31,7 @@ xp, place, found = library()
 print(found)
 
 # %%
-# A problem with its data there:
+# A problem with its data on that device:
 rng = np.random.default_rng(0)
 A_host = rng.standard_normal((60, 200))
 y_host = A_host[:, 3] - 2 * A_host[:, 70]
@@ -54,8 +54,8 @@ print(f"f = {result.fun:.9f} there, {on_host.fun:.9f} with NumPy")
 print(f"projections: {result.counts.projections} there, {on_host.counts.projections} with NumPy")
 
 # %%
-# Single precision is kept as well. A certificate then has single precision too: choose a tolerance that it
-# can carry.
+# Single precision is kept as well. A certificate then has single precision too: choose a tolerance that
+# allows for it.
 A32, y32 = (xp.asarray(part.astype(np.float32), **place) for part in (A_host, y_host))
 single = lopro.solve(
     lopro.Problem(lopro.objectives.L1Norm(), lopro.constraints.ResidualBall(A32, y32, sigma=0.1)),

@@ -2,7 +2,7 @@
 In a scikit-learn pipeline
 ==========================
 
-`lopro.sklearn.BasisPursuitDenoising` is a regressor like any other: it goes into pipelines, grid searches and
+`lopro.sklearn.BasisPursuitDenoising` is a regressor for pipelines, grid searches and
 cross-validation. The Lasso has a weight between norm and residual; here the bound of the residual is given,
 which is often known.
 """
@@ -39,8 +39,8 @@ print(f"l1 norm {np.abs(model.coef_).sum():.6f}, at most {model.dual_gap_:.0e} a
 # The noise is not known
 # ----------------------
 #
-# ``relative_sigma`` says which part of what the features can explain may stay unexplained. It means the same
-# in every fold, so it can be searched for.
+# ``relative_sigma`` is the share of the explainable part of ``y`` that may remain as residual. It means the
+# same in every fold, so it can be chosen by a grid search.
 pipeline = make_pipeline(StandardScaler(), BasisPursuitDenoising(tol=1e-4))
 grid = {"basispursuitdenoising__relative_sigma": np.geomspace(0.01, 0.5, 12)}
 search = GridSearchCV(pipeline, grid, cv=4).fit(X_train, y_train)

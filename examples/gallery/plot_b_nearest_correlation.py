@@ -7,7 +7,7 @@ a correlation matrix. `lopro.nearest_correlation` finds the nearest one,
 
 .. math:: \min_X\ \tfrac12\|X - G\|_F^2 \quad\text{s.t.}\quad X_{ii} = 1,\ X \succeq 0,
 
-and proves how near any correlation matrix could be.
+and proves a lower bound on that distance.
 """
 
 # %%
@@ -45,7 +45,7 @@ print(f"eigendecompositions: {result.counts.eigendecompositions}")
 print(f"least eigenvalue: {np.linalg.eigvalsh(X)[0]:.1e}, proved not to be negative")
 
 # %%
-# The eigenvalues below zero are gone, and the others moved down a little: cutting eigenvalues off alone
+# The eigenvalues below zero are gone, and the others are a little smaller: clipping the eigenvalues alone
 # would leave a diagonal above one.
 fig, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
 ax.plot(np.linalg.eigvalsh(G), ".", label="pair by pair")
@@ -55,11 +55,11 @@ ax.set(title="eigenvalues", xlabel="index", ylim=(-2.0, 3.0))
 ax.legend(frameon=False)
 
 # %%
-# Some entries are known better
-# -----------------------------
+# Some entries are more accurate
+# ------------------------------
 #
 # The first five series are complete, so their correlations are a correlation matrix already and are kept as
-# they are. Weights say how many days each of the others was seen, and a least eigenvalue makes the result
+# they are. Weights are the numbers of days of the others, and a least eigenvalue makes the result
 # invertible.
 G[:5, :5] = np.corrcoef(series[:, :5].T)
 G = 0.5 * (G + G.T)

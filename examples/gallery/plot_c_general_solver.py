@@ -3,7 +3,8 @@ The general solver: an efficient frontier, quantiles, a blurred image
 =====================================================================
 
 `lopro.solve` takes any sum of the functions in `lopro.objectives` over the sets in `lopro.constraints`, and
-chooses a method by their structure. Three problems, three methods, one kind of certificate.
+chooses a method by their structure. Here are three problems, solved by three methods, with the same kind
+of certificate.
 """
 
 # %%

@@ -3,8 +3,8 @@ Sharpening an image, with a proof
 =================================
 
 A blurred and noisy image is sharpened by total variation: the image with the least variation among those
-whose blurred copy is as near to the data as the noise is large. The blur is an operator, a product in Fourier
-space; `lopro.solve` needs nothing else, and proves how far its answer is from the best one.
+whose blurred copy differs from the data by no more than the noise. The blur is an operator, a product in
+Fourier space; `lopro.solve` needs products only, and proves how far its answer is from the optimum.
 """
 
 # %%
@@ -43,7 +43,7 @@ result = lopro.solve(problem, tol=1e-3)
 print(result)
 
 # %%
-# Where the weight of the variation is known rather than the noise, the penalised form is as easy.
+# If the weight of the variation is known rather than the noise level, use the penalised form.
 penalised = lopro.objectives.LeastSquares(A, y) + 0.01 * lopro.objectives.TotalVariation((n, n))
 other = lopro.solve(lopro.Problem(penalised), tol=1e-3)
 print(other.status.name, f"{other.certificate.relative_gap:.1e}")

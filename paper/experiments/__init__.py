@@ -1,1 +1,1 @@
-"""Experiments that anybody can run: seeded, without data files, with numbers that are measured."""
+"""The experiments: seeded, runnable without data files; all numbers are measured."""

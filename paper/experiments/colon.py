@@ -1,9 +1,9 @@
-"""The colon-cancer data of the paper's second experiment: found, fetched, or stood in for.
+"""The colon-cancer data of the paper's second experiment: read, downloaded, or replaced by random data.
 
 62 tissue samples with 2000 gene expressions each (Alon et al., 1999), as LIBSVM's page publishes them:
 every sample and then every feature shifted and scaled to mean 0 and variance 1. The file is not part of
-this package. `load_colon` looks for it in four places and otherwise makes a stand-in of the same shape
-whose name says what it is.
+this package. `load_colon` looks for it in four places and otherwise makes random data of the same shape
+whose name says so.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Numbers = np.ndarray[Any, np.dtype[np.float64]]
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Samples in rows with their labels, what to call them, and where they came from."""
+    """Samples in rows with their labels, name and source."""
 
     X: Numbers
     labels: Numbers
@@ -47,7 +47,7 @@ class Samples:
 
 
 def load_colon(path: str | Path | None = None, *, download: bool = True) -> Samples:
-    """Return the colon-cancer data, or a stand-in that is named as such.
+    """Return the colon-cancer data, or random data that are named as such.
 
     It is looked for at ``path``, at the path in the environment variable ``LOPRO_COLON``, in the cache
     folder, and on LIBSVM's page, from where it goes into the cache folder.
@@ -56,7 +56,7 @@ def load_colon(path: str | Path | None = None, *, download: bool = True) -> Samp
     ----------
     path : str or Path, optional
         The file in LIBSVM's text format, plain or compressed by bzip2. A path that is given, here or in
-        the environment, must be right: it is not replaced by another source.
+        the environment, must be valid: it is not replaced by another source.
     download : bool
         Whether the network may be used.
 
@@ -83,7 +83,7 @@ def load_colon(path: str | Path | None = None, *, download: bool = True) -> Samp
 
 
 def stand_in(reason: str = "chosen", seed: int = 0) -> Samples:
-    """Return random samples of the same shape, class sizes and scaling; the name says so.
+    """Return random samples of the same shape, class sizes and scaling, named as a stand-in.
 
     Twelve common factors make the features correlated as genes are; one of them carries the class.
 
@@ -157,7 +157,7 @@ def _parsed(words: list[str], number: int) -> tuple[float, dict[int, float]]:
 
 
 def cache_folder() -> Path:
-    """Return where this package keeps downloads, by the custom of the operating system."""
+    """Return the cache folder of this package, by the convention of the operating system."""
     home = Path.home()
     if sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
@@ -172,7 +172,7 @@ def _from_file(path: Path) -> Samples:
     text = path.read_bytes()
     if text.startswith(b"BZh"):
         text = bz2.decompress(text)
-    # A file of the user's own is used, but reported under its own name.
+    # Another file of the user is used, but reported under its own name.
     name = "colon-cancer" if _published(text) else f"{path.name} (NOT the published colon-cancer)"
     return _samples(text, name, f"file {path}")
 
@@ -203,4 +203,4 @@ def _keep(text: bytes, path: Path) -> None:
         partial.write_bytes(text)
         partial.replace(path)
     except OSError:
-        return  # a cache that cannot be written costs the next download, nothing else
+        return  # without a cache the file is downloaded again next time

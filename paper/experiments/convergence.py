@@ -1,8 +1,7 @@
 """Convergence of the gap, against time and against projections, on both applications.
 
-Every run gets the same time. A gap is ``f(x) - (best lower bound that any of the runs has proved)``,
-relative to the value: a certified bound of how far a run is from the optimum, fair to methods that
-prove nothing themselves.
+Every run has the same time limit. A gap is ``f(x) - (best lower bound that any of the runs has proved)``,
+relative to the value: a certified bound on the error of a run, also for methods that prove no bound.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ from paper.experiments.table2_data import Settings
 
 __all__ = ["Race", "Runner", "Trace", "metric_race", "recovery_race"]
 
-_ENDLESS = 10**7  # iterations: the clock ends the run
+_ENDLESS = 10**7  # iterations: the time limit ends the run
 
 
 @dataclass(frozen=True)
 class Trace:
-    """One run: after each of its epochs the clock, the projections so far, and the gap then."""
+    """One run: the time, the number of projections and the gap after each of its epochs."""
 
     name: str
     seconds: tuple[float, ...]
@@ -42,13 +41,13 @@ class Trace:
     gap: tuple[float, ...]
     iterations: int
     objective: float
-    #: What the run itself has certified.
+    #: The gap that the run itself has certified.
     own_gap: float
 
 
 @dataclass(frozen=True)
 class Race:
-    """All runs on one problem, and the lower bound they are judged by."""
+    """All runs on one problem, and the lower bound for their gaps."""
 
     traces: tuple[Trace, ...]
     lower_bound: float
@@ -56,7 +55,7 @@ class Race:
 
 @dataclass(frozen=True)
 class Runner:
-    """A method under the name that figures give it."""
+    """A method and its name in the figures."""
 
     name: str
     method: Method
@@ -152,7 +151,7 @@ def _trace(name: str, result: Result, bound: float) -> Trace:
         name=name,
         seconds=tuple(history["seconds"]),
         projections=tuple(history["projections"]),
-        # Below rounding there is nothing to see, but a logarithmic axis should not lose the point.
+        # Gaps below rounding are raised, so that a logarithmic axis shows the point.
         gap=tuple(max(value - bound, 1e-16 * abs(value)) / abs(value) for value in best),
         iterations=result.iterations,
         objective=result.fun,

@@ -46,12 +46,12 @@ class Case:
     start: Array | None = None
 
     def run(self) -> Outcome:
-        """Solve it, and work out how many projections the paper allows for the same gap."""
+        """Solve it, and compute the number of projections in the paper's theorems for the same gap."""
         result = solve(self.problem, self.start, self.method, tol=self.tol, time_limit=60.0)
         first = self.problem.constraint.project(self.problem.start(self.start))
         eps0 = self.problem.objective.value(first) - result.certificate.lower_bound
         gap = result.certificate.gap if result.claim is None else result.claim.gap
-        # Theorems 2 and 3 promise an error of 2 eps; a gap below rounding would promise anything.
+        # Theorems 2 and 3 promise an error of 2 eps; a gap below rounding would make that meaningless.
         eps = max(gap, 1e-15 * abs(result.fun)) / 2.0
         return Outcome(self, result, epochs_needed(eps0, eps))
 
@@ -66,7 +66,7 @@ class Outcome:
 
     @property
     def reached(self) -> bool:
-        """Whether the gap is proved, or promised by a theorem whose constants are those of the problem."""
+        """Whether the gap is proved, or claimed by a theorem with the constants of the problem."""
         claim, unit = self.result.claim, abs(self.result.fun)
         return self.result.success or (claim is not None and claim.gap <= self.case.tol * unit)
 
@@ -144,7 +144,7 @@ def table(outcomes: Sequence[Outcome]) -> Table:
 
 
 def draw(outcomes: Sequence[Outcome], folder: Path) -> Path | None:
-    """Draw the certified gaps; return where, or None where matplotlib is missing."""
+    """Draw the certified gaps; return the path, or None without matplotlib."""
     try:
         drawn = figure(outcomes)
     except ImportError:
@@ -172,7 +172,7 @@ def _positive(result: Result) -> tuple[list[Any], list[Any]]:
 
 
 def run_all(say: Callable[[str], Any]) -> list[Outcome]:
-    """Run all cases, telling which one runs."""
+    """Run all cases, with a message for each."""
     outcomes, todo = [], cases()
     for number, case in enumerate(todo, start=1):
         say(f"[{number}/{len(todo)}] {case.name}, {case.method_name} ...")

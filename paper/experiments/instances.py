@@ -1,4 +1,4 @@
-"""Seeded instances of three problems where the projection is the expensive part."""
+"""Seeded instances of three problems with expensive projections."""
 
 from __future__ import annotations
 

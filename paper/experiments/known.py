@@ -1,6 +1,6 @@
 """Problems whose solution and constants are known in closed form (T3, T4 and T6 of docs/theory.md).
 
-The spectra are spread on purpose: on a ball the projection is radial and repairs every error.
+The spectra are spread on purpose: on a ball the projection is radial and corrects every error.
 """
 
 from __future__ import annotations

@@ -57,12 +57,12 @@ class Rates:
     corollary_1: list[Curve]
     corollary_2a: list[Curve]
     corollary_2b: list[Curve]
-    #: One run, looked at after every epoch; and one run for each accuracy.
+    #: One run, recorded after every epoch; and one run for each accuracy.
     theorem_2_sharp: Curve
     theorem_2_counts: Curve
     theorem_2_curved: Curve
     theorem_3_curved: Curve
-    #: Certified gaps that `Auto` has to reach, in halvings of the first error, and the projections they took.
+    #: Projections of `Auto` for certified gaps, given in halvings of the first error.
     auto: tuple[list[float], list[int]]
 
     @property
@@ -191,7 +191,7 @@ def corollary_2a(last: int) -> list[Curve]:
 def corollary_2b(last: int) -> list[Curve]:
     """Smooth, strongly convex f: printed smoothing against the balanced one of P4."""
     known = distance_to_ellipsoid()
-    # G is needed on the set alone, which the unit ball holds; c is not Lipschitz, P2 steps in.
+    # G is needed on the set only, which is in the unit ball; c is not Lipschitz, so P2 applies.
     on_set = constants_of(known.problem, Ball(np.zeros(len(known.x0)), 1.0))
     constants = replace(on_set, Gc=math.inf)
 
@@ -213,7 +213,7 @@ def corollary_2b(last: int) -> list[Curve]:
 
 
 def _first_horizon(constants: ProblemConstants) -> int:
-    """Return a horizon from which on P4 applies with room to spare."""
+    """Return a horizon from which on P4 applies with a margin."""
     base, T = 2.0 * constants.base_smoothness(constants.weight), 10
     while constants.mu * T**2 / (16.0 * math.log(T) ** 2) < base:
         T += 10
@@ -221,7 +221,7 @@ def _first_horizon(constants: ProblemConstants) -> int:
 
 
 def theorem_2_sharp(eps: float) -> Curve:
-    """LoPGD on a sharp problem: every epoch halves the error at the same price."""
+    """LoPGD on a sharp problem: every epoch halves the error at the same cost."""
     known = half_space()
     schedule = Theorem2(constants_of(known.problem), known.eps0, eps, known.sigma, 1.0)
     result = solve(known.problem, known.x0, LoPGD(schedule), tol=0)
@@ -237,7 +237,7 @@ def theorem_2_sharp(eps: float) -> Curve:
 
 
 def theorem_2_sharp_runs(halvings: Iterable[int]) -> Curve:
-    """LoPGD on the same problem, one run for each accuracy: how many projections it makes."""
+    """LoPGD on the same problem, one run for each accuracy: the number of projections."""
     known = half_space()
     constants = constants_of(known.problem)
     return error_bound_runs(
@@ -286,7 +286,7 @@ def theorem_3_curved(halvings: Iterable[int]) -> Curve:
 
 
 def auto_projections(halvings: Iterable[int]) -> tuple[list[float], list[int]]:
-    """Return certified gaps that Auto has to reach, as halvings of eps0, and the projections they took."""
+    """Return certified gaps, as halvings of eps0, and the projections that Auto needs for them."""
     known = linear_on_ellipsoid()
     asked, counts = [], []
     for k in halvings:

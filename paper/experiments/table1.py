@@ -1,4 +1,4 @@
-"""Table 1 of the paper, measured again: LoPNAG against NESTA, with the columns the paper lacks.
+"""Table 1 of the paper, measured again: LoPNAG against NESTA, with additional columns.
 
 Run it with ``python -m paper.experiments.table1``. The default leaves out the long tails (about two
 minutes), ``--full`` has every row of the paper, ``--quick`` a small instance.
@@ -86,7 +86,7 @@ QUICK = Settings(200, 1000, 20, 1000, 2, 1, (500, 1000), (500,))
 
 @dataclass(frozen=True)
 class Row:
-    """One line: what a method has reached after so many iterations and projections."""
+    """One row: the result of a method after a number of iterations and projections."""
 
     method: str
     iterations: int
@@ -94,7 +94,7 @@ class Row:
     recovery_error: float
     objective: float
     seconds: float
-    #: (objective - lower bound the run itself has proved) / objective.
+    #: (objective - lower bound proved by the run itself) / objective.
     relative_gap: float
     lower_bound: float
     printed: Printed | None = None
@@ -102,7 +102,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table1:
-    """The rows, and what they have in common."""
+    """The rows, and the data common to all."""
 
     settings: Settings
     rows: tuple[Row, ...]
@@ -137,7 +137,7 @@ class Table1:
 
 @dataclass(frozen=True)
 class _Entry:
-    """A method to run, from which start, and which of its iterates become rows (None: the last)."""
+    """A method, its start, and the iterates that become rows (None: the last)."""
 
     name: str
     method: Method
@@ -258,7 +258,7 @@ def _row(entry: _Entry, iterate: Iterate, instance: SensingProblem) -> Row:
         recovery_error=float(np.linalg.norm(iterate.x - instance.signal)),
         objective=iterate.fun,
         seconds=iterate.seconds,
-        # Of this very point; the run's own gap belongs to its best one.
+        # The gap of this point; that of the run belongs to its best point.
         relative_gap=max(0.0, iterate.fun - iterate.lower_bound) / iterate.fun,
         lower_bound=iterate.lower_bound,
         printed=printed,

@@ -1,4 +1,4 @@
-"""Table 1 for a terminal, and its findings in sentences."""
+"""Table 1 for a terminal, and its results in sentences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["shown", "verdict"]
 
 
 def shown(table: Table1) -> Table:
-    """Return the rows as a table, the paper's numbers beside them."""
+    """Return the rows as a table with the paper's numbers."""
     s = table.settings
     out = Table(
         title=f"Table 1 of the paper, measured: {s.m} x {s.d}, {s.nonzeros} nonzeros",
@@ -52,7 +52,7 @@ def _cells(table: Table1, row: Row) -> list[str]:
 
 
 def verdict(table: Table1) -> list[str]:
-    """Return the findings of the comparison, with the numbers measured."""
+    """Return the results of the comparison with the measured numbers."""
     s = table.settings
     first, last = table.of("LoPNAG, lam = 2 zeta")[0], table.of(f"NESTA, mu = {s.mu:.0e}")[-1]
     side = "below" if first.objective < last.objective else "NOT below"

@@ -85,7 +85,7 @@ def table2(
 
 
 def _default(data: Samples, chosen: Settings, device: str) -> Row:
-    """Run our default."""
+    """Run the default of `lopro.learn_metric`."""
     X, labels = data.X[: chosen.samples, : chosen.features], data.labels[: chosen.samples]
     result = learn_metric(
         _on(device, X), labels, l1=chosen.l1, tol=chosen.tol, time_limit=chosen.time_limit
@@ -134,7 +134,7 @@ def _tuned(
         for multiple in method.multiples:
             scheme = method.scheme(multiple / L, chosen.lam, chosen.tuning_iterations, None)
             result = solve(problem, None, scheme, tol=0)
-            # A step that is too long ends in overflow: that is an answer too.
+            # A step that is too long overflows, which rejects it.
             objective = result.fun if math.isfinite(result.fun) else math.inf
             yield Trial(method.name, multiple, objective)
 

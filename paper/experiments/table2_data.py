@@ -1,4 +1,4 @@
-"""The data of Table 2: the paper's numbers, sizes and lengths, rows, and the trials before them."""
+"""The data of Table 2: the paper's numbers, settings, trials of step sizes, and rows."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PAPER = {
 class Settings:
     """Sizes and lengths of the runs."""
 
-    #: The first so many features, and the first so many samples.
+    #: The number of features, and the number of samples.
     features: int = 2000
     samples: int = 40
     l1: float = 1e-3
@@ -52,15 +52,15 @@ class Settings:
     steps: int = 1000
     #: The iterations after which a row is written.
     checkpoints: tuple[int, ...] = (1000, 2000, 4000, 6000, 8000)
-    #: Steps are tuned in units of 1 / L_f, with so many features and iterations.
+    #: Features and iterations of the tuning; steps are in units of 1 / L_f.
     tuning_features: int = 200
     tuning_iterations: int = 1000
-    #: Relative gap that our default has to reach, and the seconds it may take.
+    #: The relative gap required of the default method, and its time limit in seconds.
     tol: float = 1e-4
     time_limit: float = 1200.0
 
     def up_to(self, iterations: int) -> Settings:
-        """Return the same without the rows after so many iterations."""
+        """Return the settings without the rows after a number of iterations."""
         kept = tuple(n for n in self.checkpoints if n <= iterations)
         if not kept:
             raise ValueError(f"iterations must be at least {self.checkpoints[0]}, got {iterations}")
@@ -76,7 +76,7 @@ QUICK = Settings(20, 12, 1e-3, 10.0, 100, (100, 200), 20, 50, 1e-3, 20.0)
 
 @dataclass(frozen=True)
 class Trial:
-    """One try of the tuning: a step in units of ``1 / L_f``, and the objective it led to."""
+    """One trial of the tuning: a step in units of ``1 / L_f``, and its objective."""
 
     method: str
     multiple: float
@@ -85,7 +85,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Row:
-    """One line: what a method has reached after so many iterations and projections."""
+    """One row: the result of a method after a number of iterations and projections."""
 
     method: str
     iterations: int
@@ -99,7 +99,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table2:
-    """The rows, the tuning before them, and what they have in common."""
+    """The rows, the tuning, and the data common to all rows."""
 
     settings: Settings
     data: str
@@ -124,7 +124,7 @@ class Table2:
         return [row for row in self.rows if row.method == method]
 
     def best_multiple(self, method: str) -> float:
-        """Return the step, in units of ``1 / L_f``, that the tuning has chosen."""
+        """Return the step chosen by the tuning, in units of ``1 / L_f``."""
         tried = [trial for trial in self.trials if trial.method == method]
         return min(tried, key=lambda trial: trial.objective).multiple
 

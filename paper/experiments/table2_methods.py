@@ -13,7 +13,7 @@ from lopro.methods.paper.theorems import HalvingSteps
 
 __all__ = ["METHODS", "Method"]
 
-#: Makes a scheme of a step, a penalty weight, the iterations, and the iterations between two records.
+#: Makes a method from a step, a penalty weight, the iterations, and the iterations between two records.
 Build = Callable[[float, float, int, int], protocol.Method]
 
 
@@ -27,14 +27,14 @@ class Method:
     name: str
     multiples: tuple[float, ...]
     build: Build
-    #: Whether the answer after T iterations takes a run of its own (one projection, at its end).
+    #: Whether the answer after T iterations needs a separate run (with one projection, at its end).
     one_run_per_row: bool = False
     step_of: str = ""
 
     def scheme(
         self, eta: float, lam: float, iterations: int, period: int | None
     ) -> protocol.Method:
-        """Return the scheme that makes so many iterations and can be looked at every ``period``."""
+        """Return the method with a number of iterations and a record every ``period``."""
         between = iterations if period is None else min(period, iterations)
         return self.build(eta, lam, iterations, between)
 
@@ -64,7 +64,7 @@ def _pgd_last(eta: float, lam: float, iterations: int, period: int) -> protocol.
 _CONSTANT = (0.25, 0.5, 1.0, 1.5, 1.9)
 _FALLING = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 
-#: The paper's three with the mean of the iterates, which their theorems speak of; the first step of all
+#: The paper's three with the mean of the iterates, to which their theorems apply; the first step of all
 #: three is the same in the paper. Then two of them with the last iterate, for which nothing is proved.
 METHODS = (
     Method("LoPGD", _CONSTANT, _lopgd),

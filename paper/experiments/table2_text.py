@@ -1,4 +1,4 @@
-"""Table 2 for a terminal, and its findings in sentences."""
+"""Table 2 for a terminal, and its results in sentences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["shown", "tuning_shown", "verdict"]
 
 
 def shown(table: Table2) -> Table:
-    """Return the rows as a table, the paper's numbers beside them."""
+    """Return the rows as a table with the paper's numbers."""
     s = table.settings
     out = Table(
         title=f"Table 2 of the paper, measured: {table.data}, first {s.samples} samples and "
@@ -78,7 +78,7 @@ def _tried(objective: float | None, best: bool) -> str:
 
 
 def verdict(table: Table2) -> list[str]:
-    """Return the findings of the comparison, with the numbers measured."""
+    """Return the results of the comparison with the measured numbers."""
     return [
         _about_time(table),
         _about_values(table, "PGD", "each with its own tuned step"),

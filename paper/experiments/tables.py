@@ -1,4 +1,4 @@
-"""Shared by the two tables of the paper on a terminal: rows in groups, and their output."""
+"""Output of the two tables of the paper on a terminal, with rows in groups."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["add_grouped", "announcer", "publish", "terminal"]
 
 
 def add_grouped(out: Table, rows: Iterable[Any], cells: Callable[[Any], list[str]]) -> None:
-    """Add the rows; a method is named in its first one, and a rule parts it from the next.
+    """Add the rows; a method is named in its first row, and a rule separates it from the next.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def terminal() -> Console:
 
 
 def announcer(console: Console) -> Callable[[str], None]:
-    """Return a function that says what is being run."""
+    """Return a function that prints what is being run."""
     return lambda line: console.print(f"running: {line}", markup=False, highlight=False)
 
 
@@ -52,7 +52,7 @@ def publish(
     contents: dict[str, Any],
     path: Path | None,
 ) -> None:
-    """Print the tables and what they show; write the contents as JSON where a path is given."""
+    """Print the tables and their results; write the contents as JSON if a path is given."""
     for table in tables:
         console.print(table)
     for line in verdict:

@@ -70,7 +70,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Pictures:
-    """Figures side by side where there is room; ``most`` is how many of them in a row."""
+    """Figures side by side where there is room, at most ``most`` in a row."""
 
     items: tuple[Picture, ...]
     most: int = 2
@@ -94,7 +94,7 @@ class Section:
 
     title: str
     blocks: tuple[Block, ...]
-    #: What one needs to run it again: sizes, seeds, tolerances.
+    #: The data needed to repeat it: sizes, seeds, tolerances.
     facts: dict[str, str] = field(default_factory=dict)
     #: Required results that were not reached.
     failures: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Named curves on logarithmic axes: the plot that most parts of the report share."""
+"""Named curves on logarithmic axes, for several parts of the report."""
 
 from __future__ import annotations
 

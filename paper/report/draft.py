@@ -1,4 +1,4 @@
-"""A section while it is being written: blocks in order, and the files of its figures."""
+"""A section under construction: its blocks in order, and the files of its figures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Draft", "Drawing"]
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure, or an image of grey values in [0, 1], with its name and its words."""
+    """A figure, or an image of grey values in [0, 1], with its name, alternative text and caption."""
 
     name: str
     figure: Figure | Any

@@ -1,4 +1,4 @@
-"""The scripts of the folder ``examples``."""
+"""Import of the scripts in the folder ``examples``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def example(name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"lopro_example_{name}", path)
     assert spec is not None and spec.loader is not None  # a Python file has both
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # a dataclass looks its module up by name
+    sys.modules[spec.name] = module  # dataclasses look up their module by name
     spec.loader.exec_module(module)
     return module
 

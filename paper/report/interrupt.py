@@ -1,4 +1,4 @@
-"""Ctrl-C for a whole job: `lopro.solve` would take it for the end of one run and return what it has."""
+"""Ctrl-C for the whole job; `lopro.solve` alone would end one run and return its best point."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let Ctrl-C end everything inside with a KeyboardInterrupt, solvers that would catch it included.
+    """Make Ctrl-C end the block with a KeyboardInterrupt, also inside solvers that would catch it.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def interruptible() -> Iterator[None]:
     4
     """
     here = threading.current_thread() is threading.main_thread()
-    # A job in the background of a shell must go on ignoring it.
+    # A background job of a shell ignores Ctrl-C, and continues to.
     if not here or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         yield
         return

@@ -27,7 +27,7 @@ _NEEDS = {"matplotlib": "plot", "pywt": "examples"}
 
 
 def check_installed() -> None:
-    """Raise where a package is missing that the report needs, and say how to get it."""
+    """Raise an error with the command to install if a package that the report needs is missing."""
     for module, extra in _NEEDS.items():
         if find_spec(module) is None:
             raise ValueError(
@@ -51,7 +51,7 @@ def reproduce(
     names : sequence of str
         Names of parts, keys of `paper.report.parts.TITLES`.
     order : Order
-        How large, and with which data.
+        The scale and the data.
     out : Path
         The folder of the page; finished parts are kept in ``parts`` below it.
     fresh : bool
@@ -79,7 +79,7 @@ def reproduce(
 
 
 def _key(name: str, order: Order, machine: dict[str, Any]) -> dict[str, Any]:
-    """Return everything that an outcome depends on; timings depend on the machine too."""
+    """Return all data that an outcome depends on; timings depend on the machine as well."""
     hardware = {k: machine[k] for k in ("lopro", "python", "processor", "cores", "linear algebra")}
     packages = {k: machine["packages"][k] for k in ("numpy", "scipy")}
     parameters = part(name).parameters(order)
@@ -90,7 +90,7 @@ def _write(
     out: Path, done: dict[str, Finished], order: Order, machine: dict[str, Any], shown: set[str]
 ) -> None:
     entries = [Entry(name, TITLES[name], done.get(name)) for name in TITLES if name in shown]
-    # Finished parts of another day are part of the page; their times say so.
+    # Parts finished earlier are on the page with their times.
     text = page(entries, _about(machine), _timings(done), _lead(order), _footer())
     out.mkdir(parents=True, exist_ok=True)
     partial = out / "index.html.partial"

@@ -1,4 +1,4 @@
-"""The order for the parts of the report: the scale, the data, and the progress display."""
+"""The order for a report: the scale, the data, and the display of progress."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Part(Protocol):
     """A module of `paper.report.sections`."""
 
     def parameters(self, order: Order) -> dict[str, Any]:
-        """Return everything that the outcome depends on, apart from machine and versions."""
+        """Return the parameters of the outcome, apart from machine and versions."""
 
     def run(self, order: Order) -> Draft:
         """Run the part and describe the outcome."""

@@ -17,7 +17,7 @@ __all__ = ["Entry", "page"]
 
 @dataclass(frozen=True)
 class Entry:
-    """A part of the page: its name, which is its anchor, and what came out if it has been run."""
+    """A part of the page: its name, which is its anchor, and its outcome if it has been run."""
 
     name: str
     title: str
@@ -32,9 +32,9 @@ def page(entries: Sequence[Entry], about: Table, timings: Table, lead: str, foot
     entries : sequence of Entry
         The parts in the order of the page.
     about, timings : Table
-        The machine with its versions, and what took how long.
+        The machine with its versions, and the times of the parts.
     lead, footer : str
-        What was run, in plain text.
+        Plain text at the top and at the bottom.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def _table(table: Table) -> str:
     body = "".join(_row(table, row) for row in table.rows)
     note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
     shape = "table narrow" if len(table.columns) <= 3 else "table"
-    # The box can be scrolled, so the keyboard must be able to reach it, and it needs a name.
+    # The box can be scrolled, so it must be reachable by keyboard and needs a name.
     name = escape(table.caption)
     return (
         f'<div class="{shape}"><p class="title">{name}</p>'
@@ -170,7 +170,7 @@ def _row(table: Table, row: tuple[str, ...]) -> str:
         for j, cell in enumerate(row)
         if j > 0
     ]
-    # A rule above every new name; rows without one belong to the name above.
+    # A rule above every new name; rows without a name belong to the name above.
     return f"<tr{' class=new' if row[0] else ''}>{''.join(cells)}</tr>"
 
 

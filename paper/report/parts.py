@@ -9,7 +9,7 @@ from paper.report.order import Part
 
 __all__ = ["TITLES", "part"]
 
-#: What the page calls the parts.
+#: The titles of the parts.
 TITLES = {
     "demo": "Certified answers",
     "table1": "Table 1",
@@ -23,7 +23,7 @@ TITLES = {
 
 
 def part(name: str) -> Part:
-    """Return a part; what it needs is imported now and not before.
+    """Return a part; its imports happen on this call.
 
     Examples
     --------

@@ -15,14 +15,14 @@ __all__ = ["Announcer"]
 
 
 class _Mark(SpinnerColumn):
-    """A spinner for the part that runs; parts that wait are still."""
+    """A spinner for the running part; nothing for waiting parts."""
 
     def render(self, task: Task) -> RenderableType:
         return super().render(task) if task.started else Text("·")
 
 
 class Announcer:
-    """Tells which part runs, what it does, and how long finished ones took.
+    """Shows the running part with its current step, and the times of finished parts.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class Announcer:
             self._bar.__exit__(kind, error, traceback)
 
     def begin(self, part: str) -> None:
-        """Note that a part runs now."""
+        """Show that a part starts."""
         self._part, self._began = part, time.perf_counter()
         if self._bar is not None:
             self._bar.start_task(self._tasks[part])
@@ -72,14 +72,14 @@ class Announcer:
             self._line(f"[{self._parts.index(part) + 1}/{len(self._parts)}] {part}")
 
     def say(self, line: str) -> None:
-        """Note what the part does next."""
+        """Show the next step of the part."""
         if self._bar is not None:
             self._bar.update(self._tasks[self._part], description=line)
         else:
             self._line(f"      {line}")
 
     def end(self, part: str, note: str) -> None:
-        """Note that a part is finished."""
+        """Show that a part is finished."""
         if self._bar is not None:
             self._bar.update(self._tasks[part], description=note, completed=1)
         else:

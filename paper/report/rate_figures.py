@@ -81,7 +81,7 @@ def rate_figures(rates: Rates) -> dict[str, Figure]:
 
 @dataclass(frozen=True)
 class Guide:
-    """A line of predicted slope: where it starts, how steep and how long it is, its name."""
+    """A line of predicted slope: its start, slope, length and name."""
 
     start: tuple[float, float]
     power: float
@@ -92,7 +92,7 @@ class Guide:
 def _draw(
     ax: Axes, curves: Sequence[Curve], colours: Sequence[str], guide: Guide | None = None
 ) -> None:
-    """Draw errors as solid lines with markers, their bounds dashed, and name them at their ends."""
+    """Draw errors as solid lines with markers and their bounds dashed, with names at their ends."""
     names = []
     for curve, colour, shape in zip(curves, colours, "os^D", strict=False):
         ax.plot(curve.iterations, curve.error, color=colour, marker=shape)

@@ -22,7 +22,7 @@ _RECORD = "part.json"
 
 @dataclass(frozen=True)
 class Finished:
-    """A part that was run: what it says, how long it took and when, and where its figures lie."""
+    """A part that was run: its section, its time and date, and the folder of its figures."""
 
     section: Section
     seconds: float
@@ -37,7 +37,7 @@ class Store:
     root: Path
 
     def load(self, part: str, key: dict[str, Any]) -> Finished | None:
-        """Return the part with exactly this key if it was finished before."""
+        """Return the part with this key if it is finished."""
         folder = self._folder(part, key)
         try:
             data = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
@@ -49,12 +49,12 @@ class Store:
         return Finished(section, data["seconds"], data["when"], folder)
 
     def tidy(self) -> None:
-        """Remove what a process that was killed in the middle of `save` has left behind."""
+        """Remove the remains of a `save` that was killed."""
         for partial in self.root.glob(".*-*"):
             shutil.rmtree(partial, ignore_errors=True)
 
     def save(self, part: str, key: dict[str, Any], draft: Draft, seconds: float) -> Finished:
-        """Write a finished part in one move: there is never half of one."""
+        """Write a finished part atomically."""
         section, folder = draft.section(), self._folder(part, key)
         when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
         record = {
@@ -84,5 +84,5 @@ class Store:
 
 
 def _plain(key: dict[str, Any]) -> Any:
-    """Return the key as it comes back from a file."""
+    """Return the key as it is read from a file."""
     return json.loads(json.dumps(key, sort_keys=True))

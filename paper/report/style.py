@@ -1,6 +1,6 @@
 """The style of the figures: a colour-blind-safe palette, few lines, names beside the curves.
 
-`paper.report.svg` lets these very colours follow the theme of the page; in files they stay as they are.
+`paper.report.svg` replaces these colours by those of the page's theme; in files they are unchanged.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
     "slope_guide",
 ]
 
-# Okabe and Ito's palette, in an order that also differs in lightness.
+# Okabe and Ito's palette, in an order of alternating lightness.
 BLUE, VERMILION, GREEN, PURPLE, ORANGE = "#0072B2", "#D55E00", "#009E73", "#AA4499", "#B8860B"
 GREY, INK = "#6B6B6B", "#222222"
 SERIES = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, INK)
@@ -81,7 +81,7 @@ def grid_of_axes(
     with matplotlib.rc_context(RC):
         figure = Figure(figsize=size, layout="constrained")
         axes = figure.subplots(rows, columns, squeeze=False, **options)
-        # Colours of titles and tick labels are taken from the settings when they are made.
+        # Titles and tick labels take their colours from the settings when they are created.
         figure.canvas.draw()
     return figure, list(axes.ravel())
 
@@ -96,7 +96,7 @@ def one_axes(
 
 
 def name_axes(ax: Axes, title: str, xlabel: str, ylabel: str) -> None:
-    """Write the names in this style."""
+    """Set title and labels in this style."""
     ax.set_title(title, loc="left", fontsize=10, color=INK)
     ax.set(xlabel=xlabel, ylabel=ylabel)
 
@@ -129,7 +129,7 @@ def logarithmic(ax: Axes, *sides: str) -> None:
 
 
 def tick_short_ranges(ax: Axes) -> None:
-    """Add ticks to logarithmic axes that span so little that powers of ten would leave them bare."""
+    """Add ticks to logarithmic axes whose range has too few powers of ten."""
     from matplotlib.ticker import LogLocator
 
     ax.autoscale_view()

@@ -1,4 +1,4 @@
-"""Figures as inline SVG that follows the page: its colours, its font, and names that never clash."""
+"""Figures as inline SVG with the colours and the font of the page, and unique names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["inline_svg"]
 
-#: Colours of the figures and what the page calls them.
+#: Colours of the figures and their names in the style sheet.
 _THEME = {
     style.INK: "currentColor",
     style.GREY: "var(--grey)",
@@ -38,7 +38,7 @@ def inline_svg(figure: Figure, name: str, alt: str) -> str:
     name : str
         Put in front of every id inside, so that two figures of a page do not clash.
     alt : str
-        What a reader hears who does not see the figure.
+        The alternative text.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def inline_svg(figure: Figure, name: str, alt: str) -> str:
     inner = re.search(r"<svg[^>]*>(.*)</svg>", text, re.DOTALL)
     assert size is not None and inner is not None  # matplotlib writes both
     body = re.sub(r"<metadata>.*?</metadata>", "", inner[1], flags=re.DOTALL)
-    # A rule for `*` would hold for the whole page; page.css says the same for figures alone.
+    # A rule for `*` would apply to the whole page; page.css has the same rule for figures.
     body = re.sub(r"<style.*?</style>", "", body, flags=re.DOTALL)
     body = re.sub(r"\s*font-family:[^;\"]*;", "", body)
     for colour, variable in _THEME.items():
@@ -77,7 +77,7 @@ def _written(figure: Figure) -> str:
 
 
 def _tight(body: str) -> str:
-    """Drop what only makes the text longer: line ends in paths, digits below a hundredth of a point."""
+    """Shorten the text: remove line ends in paths and digits below a hundredth of a point."""
     body = re.sub(r"\s*\n\s*", " ", body)
-    # In coordinates alone: what the labels say is not to be touched.
+    # In coordinates only, not in labels.
     return re.sub(r'\b(?:d|x|y)="[^"]*"', lambda found: _COORDINATE.sub(r"\1", found[0]), body)

@@ -1,4 +1,4 @@
-"""The benchopt benchmarks at toy size: they run with plain pip, and their columns say what they promise."""
+"""The benchopt benchmarks at toy size: they run with plain pip, and their columns are correct."""
 
 from __future__ import annotations
 

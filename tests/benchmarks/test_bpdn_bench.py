@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
+from support.benchmark_runs import needs_benchmarks, run_benchmark
 
-ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.skipif(
-    not (ROOT / "benchmarks").exists(), reason="a source distribution has tests but no benchmarks"
-)
+pytestmark = needs_benchmarks
 OURS = ["lopro.bpdn", "MatrixFree", "NESTA"]
 PEERS = [
     "SPGL1 1e-04",
@@ -29,17 +23,18 @@ PEERS = [
 @pytest.fixture(scope="module")
 def problems(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("bpdn")
-    command = [sys.executable, "-m", "benchmarks.bpdn", "--quick", "--problem", "paper", "dct"]
-    command += ["--repeats", "1", "--cap", "10", "--no-curves", "--output", str(folder)]
-    command += ["--method", *OURS, *PEERS]
-    run = subprocess.run(
-        command,
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
+    options = [
+        "--quick",
+        "--problem",
+        "paper",
+        "dct",
+        "--repeats",
+        "1",
+        "--cap",
+        "10",
+        "--no-curves",
+    ]
+    run = run_benchmark("bpdn", *options, "--output", str(folder), "--method", *OURS, *PEERS)
     assert run.returncode == 0, run.stderr
     found: dict[str, Any] = json.loads((folder / "bpdn.json").read_text(encoding="utf-8"))
     return found

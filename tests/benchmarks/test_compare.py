@@ -1,25 +1,20 @@
-"""The comparison of all methods: at toy size every one runs on every problem, or says why it does not."""
+"""The comparison of all methods at toy size: each runs on every problem or says why not."""
 
 from __future__ import annotations
 
 import importlib
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from support.benchmark_runs import ROOT, needs_benchmarks, run_benchmark
 
 import lopro
 from lopro.methods.registry import methods
 
-ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.skipif(
-    not (ROOT / "benchmarks").exists(), reason="a source distribution has tests but no benchmarks"
-)
+pytestmark = needs_benchmarks
 for _module in ("sklearn", "matplotlib"):
     pytest.importorskip(_module, reason='the comparison needs more: pip install "lopro[bench]"')
 
@@ -31,14 +26,7 @@ FEASIBLE = 1e-9
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("compare")
-    run = subprocess.run(
-        [sys.executable, "-m", "benchmarks.compare", "--quick", "--output", str(folder)],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
+    run = run_benchmark("compare", "--quick", "--output", str(folder))
     assert run.returncode == 0, run.stderr
     return folder
 

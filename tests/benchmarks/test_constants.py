@@ -1,4 +1,4 @@
-"""The measurement of constants: what it finds, sets and counts."""
+"""The measurement of constants: which it finds, how they are set, and the work that is counted."""
 
 from __future__ import annotations
 

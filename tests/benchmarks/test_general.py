@@ -1,21 +1,16 @@
-"""The benchmark of the general solver: a family at toy size, and the profile of runs made up by hand."""
+"""The benchmark of the general solver: a family at toy size, and the profile of invented runs."""
 
 from __future__ import annotations
 
 import json
 import math
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.benchmark_runs import ROOT, needs_benchmarks, run_benchmark
 
-ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.skipif(
-    not (ROOT / "benchmarks").exists(), reason="a source distribution has tests but no benchmarks"
-)
+pytestmark = needs_benchmarks
 for _module in ("osqp", "proxsuite", "matplotlib"):
     pytest.importorskip(_module, reason='the benchmark needs more: pip install "lopro[bench]"')
 
@@ -64,14 +59,7 @@ def test_ratios_are_to_the_fastest_that_solved(profile: Any, tmp_path: Path) -> 
 
 
 def test_a_family_runs_at_toy_size_and_ours_solves_all() -> None:
-    run = subprocess.run(
-        [sys.executable, "-m", "benchmarks.general", "polyhedral", "--small"],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
+    run = run_benchmark("general", "polyhedral", "--small")
     assert run.returncode == 0, run.stderr
     ours = [line for line in run.stdout.splitlines() if " lopro " in line or "0.001lopro" in line]
     assert len(ours) == 10

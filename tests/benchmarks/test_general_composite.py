@@ -1,4 +1,4 @@
-"""The general benchmarks: their problems are those of their peers, and the judge is one."""
+"""The general benchmarks: all solvers receive the same problem and are judged by the same code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of images: its hand-written peer solves the same problem."""
+"""The benchmark of images: its primal-dual method solves the same problem."""
 
 from __future__ import annotations
 

@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from support.benchmark_runs import ABSENT, PRESENT, benchmarks_importable, run_benchmark
 
 import lopro
 
-ROOT = Path(__file__).parents[2]
-if not (ROOT / "benchmarks").exists():
-    pytest.skip("a source distribution has tests but no benchmarks", allow_module_level=True)
+if not PRESENT:
+    pytest.skip(ABSENT, allow_module_level=True)
 pytest.importorskip("sklearn", reason="the data sets come from scikit-learn")
 
-# The benchmarks import one another by name from these folders.
-sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
-try:
+with benchmarks_importable():
     from benchmarks.metric_learning.foreign import Environment
     from benchmarks.metric_learning.judge import Judge
     from benchmarks.metric_learning.knn import Score, Splits, _fitted_there
     from benchmarks.metric_learning.peers import Triangle, moments
     from benchmarks.metric_learning.problems import toy
-finally:
-    del sys.path[:2]
 
 CERTIFIED = ["lopro.learn_metric", "ConsensusADMM"]
 DESCENT = ["LoPGD", "LoPGD, last iterate", "OPGD", "PGD", "PGD, last iterate"]
@@ -37,15 +31,8 @@ METRICS = ["Euclidean", "lopro", "NCA (scikit-learn)", "SDML (metric-learn)"]
 
 
 def called(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "benchmarks.metric_learning", "--quick", "--problem", "wine"]
-    return subprocess.run(
-        [*command, "--output", str(folder), *arguments],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
+    options = ["--quick", "--problem", "wine", "--output", str(folder)]
+    return run_benchmark("metric_learning", *options, *arguments)
 
 
 @pytest.fixture(scope="module")

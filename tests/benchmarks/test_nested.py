@@ -1,27 +1,23 @@
-"""Nested cross-validation of metrics: what is chosen is chosen without the test part, and judged fairly."""
+"""Nested cross-validation of metrics: choices do not use the test part."""
 
 from __future__ import annotations
 
 import json
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support.benchmark_runs import ABSENT, PRESENT, benchmarks_importable
 
-ROOT = Path(__file__).parents[2]
-if not (ROOT / "benchmarks").exists():
-    pytest.skip("a source distribution has tests but no benchmarks", allow_module_level=True)
+if not PRESENT:
+    pytest.skip(ABSENT, allow_module_level=True)
 pytest.importorskip("sklearn", reason="the data sets come from scikit-learn")
 
-sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
-try:
+with benchmarks_importable():
     from benchmarks.bpdn.adapter import OutOfTime
     from benchmarks.metric_learning import nested
     from benchmarks.metric_learning.nested_methods import METHODS, Method
-finally:
-    del sys.path[:2]
 
 
 def two_features(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -71,7 +67,7 @@ def test_what_takes_too_long_or_fails_is_said(rng: np.random.Generator) -> None:
     assert "no answer" in nested.nested_score(Method("slow", slow), X, y, 3, 0.05).failure
     failed = nested.nested_score(Method("wrong", wrong), X, y, 3, 1.0)
     assert failed.failure == "ValueError: no such thing" and "no such thing" in nested.row(failed)
-    with pytest.raises(OutOfTime), nested.processor_cap(0.01):
+    with pytest.raises(OutOfTime), nested.time_cap(0.01, processor=True):
         slow(X, y, 0.0)
 
 

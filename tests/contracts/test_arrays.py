@@ -1,4 +1,4 @@
-"""The array helpers give Python floats, keep libraries and dtypes, and survive extreme numbers."""
+"""The array helpers return Python floats, keep libraries and dtypes, and handle extreme numbers."""
 
 from __future__ import annotations
 

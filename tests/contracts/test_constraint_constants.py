@@ -1,4 +1,4 @@
-"""Constants with known values, and wrong ones that the regularity check must turn down."""
+"""Constants with known values, and wrong ones that the regularity check must reject."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objectives keep the library, dtype and memory of their points to themselves and to the caller."""
+"""Objectives keep the library and dtype of their points, and share no memory with the caller."""
 
 from __future__ import annotations
 

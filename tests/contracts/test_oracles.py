@@ -1,4 +1,4 @@
-"""Counters count exactly what was asked, once, on the ledger that is open, and change nothing."""
+"""Counters count every evaluation exactly once, on the open ledger, and change nothing."""
 
 from __future__ import annotations
 

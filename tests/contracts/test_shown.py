@@ -1,4 +1,4 @@
-"""Results of every method and application are shown: as text, in one line, as a table, and as a picture."""
+"""Results of every method and application can be shown as text, in one line, as a table, and as a plot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lengths typical of x and magnitudes of values, as numbers by hand: what steps and gaps are relative to."""
+"""Typical lengths of x and magnitudes of values, to which steps and gaps are relative, as exact numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Auto against CVXPY with Clarabel on hundreds of random problems: never wrong, seldom without an answer."""
+"""Auto against CVXPY with Clarabel on hundreds of random problems: never wrong, rarely without an answer."""
 
 from __future__ import annotations
 

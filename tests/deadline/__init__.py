@@ -1,1 +1,1 @@
-"""Real limits and real signals, one at a time: run by ``make deadline``, not among the parallel tests."""
+"""Limits with a real clock and real signals, one at a time: run by ``make deadline``, not in parallel."""

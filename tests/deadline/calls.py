@@ -1,4 +1,4 @@
-"""Calls of every public entry on inputs that take much longer than the limits they are given."""
+"""Calls of every public entry on inputs that take much longer than their time limits."""
 
 from __future__ import annotations
 

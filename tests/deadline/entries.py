@@ -1,4 +1,4 @@
-"""Small calls of every entry that takes a time limit: each returns the words of its statuses."""
+"""Small calls of every entry with a time limit: each returns the names of its statuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs one call and prints how it ended: the process that the tests interrupt."""
+"""The process that the tests interrupt: it runs one call and prints its status."""
 
 from __future__ import annotations
 

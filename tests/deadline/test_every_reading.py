@@ -1,4 +1,4 @@
-"""Nothing internal escapes, whenever the time is up or Ctrl-C comes: the clock is moved by hand.
+"""No internal exception escapes, whenever the time limit is reached or Ctrl-C comes; the clock is simulated.
 
 A deadline acts where the clock is read, and nowhere else. So every call is repeated, and the time is up, or
 the signal comes, at the k-th reading: at each of the first ones, and at some of the others.

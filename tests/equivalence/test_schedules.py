@@ -1,4 +1,4 @@
-"""Schedules written out as plain loops: every epoch of a run against the same mathematics by hand.
+"""Schedules against plain loops: every epoch of a run, compared with the same formulas written out.
 
 Each epoch starts at the point that the run reports, so that rounding does not add up; the rules that choose
 weight, smoothing, step and length are written here again, from the docstrings.

@@ -1,4 +1,4 @@
-"""Different names for the same mathematics must give the same points."""
+"""Methods that coincide in theory compute the same points."""
 
 from __future__ import annotations
 

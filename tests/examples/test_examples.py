@@ -1,4 +1,4 @@
-"""The examples at reduced size: certified answers, what their texts claim, files only on request."""
+"""The examples at reduced size: certified answers, the claims of their texts, files only on request."""
 
 from __future__ import annotations
 

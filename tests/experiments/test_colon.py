@@ -1,4 +1,4 @@
-"""The colon-cancer loader: every source in its order, the checksum, and an honest stand-in."""
+"""The colon-cancer loader: the order of its sources, the checksum, and random data that are named as such."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The races: gaps are certified bounds of the true ones, never rise, and stand beside the right counts."""
+"""The comparison of convergence: gaps are certified bounds, never increase, and have the right counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Table 1 at toy size: the rows are what the methods did, and the words follow the numbers."""
+"""Table 1 at toy size: rows match the runs of the methods, and the text matches the numbers."""
 
 from __future__ import annotations
 

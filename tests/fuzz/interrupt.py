@@ -1,4 +1,4 @@
-"""Any other call, interrupted by SIGINT after some time: it must come back at once, with true claims."""
+"""Any other call, interrupted by SIGINT after some time: it must return at once, with true claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers that misbehave, for the tests of the watchdog."""
+"""Workers that fail in several ways, for the tests of the watchdog."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The short form of the fuzzer for continuous integration: fixed cases, and what is known of them."""
+"""The short form of the fuzzer for continuous integration: fixed cases and their known outcomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases are made from a kind and a seed alone, stay what they were, and cover what the docs say."""
+"""Cases are determined by a kind and a seed, do not change, and cover what the documentation lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The judge of losses and certificates finds forgeries, and lets what is right pass."""
+"""The judge of losses and certificates accepts what is right and rejects every forgery."""
 
 from __future__ import annotations
 

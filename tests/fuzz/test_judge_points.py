@@ -1,4 +1,4 @@
-"""The judge of planted problems finds forgeries of every kind, and lets what is right pass."""
+"""The judge of planted problems accepts what is right and rejects forgeries of every kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls that were wrong once stay right; those that still are wrong are expected to fail, strictly."""
+"""Calls that once gave a wrong result are right; those that still are wrong are strictly expected to fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bad outputs of user's callables: the error names the callable, the point stays as it was."""
+"""Bad outputs of user's callables: the error names the callable, and the point is unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bad input: a clear error that names the argument (or an honest status), and nothing touched.
+"""Bad input: a clear error that names the argument (or a true status), and nothing is changed.
 
 The tables lie in ``bad_input_runs`` and ``bad_input_parts``; objectives have tests of their own. A
 row says what is done, which exception comes, and a piece of its message that names the culprit.

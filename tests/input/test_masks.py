@@ -1,4 +1,4 @@
-"""Masked arrays: what lies under a mask is missing, so that no argument may take it for a number."""
+"""Masked arrays: masked entries are missing, so that no argument may use them as numbers."""
 
 from __future__ import annotations
 

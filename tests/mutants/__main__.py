@@ -1,4 +1,4 @@
-"""``python -m mutants``: put every error of the list into a copy of the sources, and see who notices."""
+"""``python -m mutants``: put each error of the list into a copy of the sources, and list undetected ones."""
 
 from __future__ import annotations
 

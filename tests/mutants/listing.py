@@ -1,4 +1,4 @@
-"""The list of mutants: what an entry holds, and what can be wrong with it.
+"""The list of mutants: the fields of an entry, and the checks of the list.
 
 An entry of a ``*.toml`` file of this folder is
 

@@ -1,4 +1,4 @@
-"""The list of mutants fits the sources, and the tool that runs it can say no."""
+"""The list of mutants fits the sources, and the tool that runs it reports undetected errors."""
 
 from __future__ import annotations
 

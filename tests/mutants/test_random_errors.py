@@ -1,4 +1,4 @@
-"""Errors at random: each is one change, the text stays a program, and the seed decides."""
+"""Random errors: each is one change, leaves a valid program, and is determined by the seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trying a mutant: a copy of the checkout, the error in it, and the tests that should notice."""
+"""A trial of a mutant: a copy of the checkout with the error, and the tests that should detect it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The job: what is finished stays finished, what changed runs again, the page is always whole."""
+"""The job: finished parts are kept, changed ones run again, and the page is always complete."""
 
 from __future__ import annotations
 

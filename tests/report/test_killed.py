@@ -1,4 +1,4 @@
-"""Killed at fifty moments (SIGKILL), the job goes on without loss and without half a part."""
+"""Killed at fifty moments (SIGKILL), the job resumes without loss and without incomplete parts."""
 
 from __future__ import annotations
 

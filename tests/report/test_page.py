@@ -1,4 +1,4 @@
-"""The page in a real browser: everything is shown, at both widths, in both colour schemes."""
+"""The page in a real browser: complete at both widths and in both colour schemes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pieces of the report: blocks that survive a file, figures that follow the page, live progress."""
+"""Pieces of the report: blocks in files, figures in the page's colours, progress."""
 
 from __future__ import annotations
 

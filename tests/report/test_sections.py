@@ -1,4 +1,4 @@
-"""The sections: the paper's numbers stand beside ours, stand-ins are named, failures are reported."""
+"""The sections: they show the paper's numbers, name random data as such, and report failures."""
 
 from __future__ import annotations
 

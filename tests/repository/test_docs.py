@@ -1,4 +1,4 @@
-"""The documentation: what its own extensions do, and that its pages lead somewhere.
+"""The documentation: its extensions, its formulas, and the files that its pages include.
 
 The build itself, with warnings as errors and the gallery run, is ``make docs``.
 """

@@ -1,4 +1,4 @@
-"""Write down what every case does on every array library, for a table of the documentation.
+"""Record the outcome of every case on every array library, for a table of the documentation.
 
     PYTHONPATH=src:tests python -m support.array_record [--only TEXT] [--library NAME ...]
 

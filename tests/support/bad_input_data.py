@@ -1,4 +1,4 @@
-"""Shared by the tables of bad input: the form of a row, and good data to spoil."""
+"""Parts of the tables of bad input: the form of a row, and valid data to modify."""
 
 from __future__ import annotations
 

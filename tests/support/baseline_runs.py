@@ -1,4 +1,4 @@
-"""Shared by the tests of baselines: a counted run, and the comparison of its points with a bound."""
+"""For the tests of baselines: a counted run, and the comparison of its points with a bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims of a run, read off its history: on a problem without known constants only theorems make claims.
+"""Checks of the claims in a run's history: without known constants only theorems make claims.
 
 A problem usually knows constants that prove a lower bound by themselves, and a claim that is too timid, or
 too bold by less than that bound shows, goes unnoticed. `silent` hides them: the lower bound of a run is

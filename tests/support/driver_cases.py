@@ -1,4 +1,4 @@
-"""Problems with a known optimum for the driver's tests, and watchers that count on their own."""
+"""Problems with a known optimum for the driver's tests, and independent counters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs with every kind of row and bound, and the conditions that their answers have to meet."""
+"""Programs with every kind of row and bound, and the optimality conditions of their answers."""
 
 import numpy as np
 import scipy.sparse

@@ -1,4 +1,4 @@
-"""Every kind of linear map: how to make one of a NumPy matrix, and what it should count.
+"""Every kind of linear map: how to make one of a NumPy matrix, and the counts to expect.
 
 To put a new kind under all contracts, add one line to ``KINDS``.
 """

@@ -1,4 +1,4 @@
-"""Runs of NESTA that several tests share."""
+"""Runs of NESTA for several tests."""
 
 from __future__ import annotations
 

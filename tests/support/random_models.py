@@ -1,4 +1,4 @@
-"""Random problems in two languages: as a lopro problem, and as CVXPY states it.
+"""Random problems in two forms: as a problem of lopro, and in CVXPY.
 
 Each maker of an objective or of a constraint returns the lopro object together with a function that
 builds the same thing from a CVXPY variable. `cases` pairs them all, with sizes from 2 to 60.

@@ -1,4 +1,4 @@
-"""Shared by the tests of penalty and multiplier methods: problems, multipliers, reference solutions."""
+"""For the tests of penalty and multiplier methods: problems, multipliers, reference solutions."""
 
 from __future__ import annotations
 

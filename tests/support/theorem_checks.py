@@ -1,4 +1,4 @@
-"""The statements as functions: each returns the worst ratio of left to right side it has met.
+"""Statements of the theory as functions: each returns the largest ratio of left to right side found.
 
 A positive test asserts that the ratio is at most 1, a negative control that the same function
 exceeds 1 for a broken variant. So no check can be passed by a check that cannot fail.

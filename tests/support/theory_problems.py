@@ -1,4 +1,4 @@
-"""Problems T1 to T9 of docs/theory.md: every constant of the theory is known in closed form.
+"""Problems T1 to T9 of docs/theory.md, with every constant of the theory in closed form.
 
 Starts are off the axes and spectra are spread: on balls and boxes a projection repairs almost any
 mistake, so a test there proves little.

@@ -1,4 +1,4 @@
-"""A strongly convex problem with all constants known that no projection repairs.
+"""A strongly convex problem with known constants, on which projections do not correct errors.
 
 The nearest point of a set is the worst problem to test methods on that project at the end: the
 projection alone solves it. Here the level sets are ellipses, and the set is a half-space.

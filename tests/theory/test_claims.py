@@ -1,4 +1,4 @@
-"""The claims of one projection as exact numbers: in the method, and in the certificate of a run."""
+"""The claims of methods with one projection as exact numbers, in the method and in the result of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exactly as many projections as the theorems allow, by a wrapper of our own and by the counter."""
+"""The exact number of projections of the theorems, by an independent wrapper and by the counter."""
 
 from __future__ import annotations
 

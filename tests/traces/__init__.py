@@ -1,1 +1,1 @@
-"""Traces of every method: what a change of structure must leave as it was, bit by bit."""
+"""Traces of every method, which a refactoring must leave unchanged bit by bit."""

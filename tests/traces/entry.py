@@ -1,4 +1,4 @@
-"""The record of a call: one plain dictionary for each result, for JSON.
+"""The record of a call: a plain dictionary for each result, for JSON.
 
 The keys fall into three groups. What the call did (`WORK`: statuses, counts) must stay as it is. What it is
 called (`NAMES`) may be said in other words. Everything else are numbers and hashes, which also the order of

@@ -1,4 +1,4 @@
-"""Run the sections and write what they did; read it again."""
+"""Run the sections, and write and read their records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The record that is part of the repository: what does not depend on the processor, in few bytes.
+"""The record in the repository: the part that does not depend on the processor, in few bytes.
 
 Records are made with several kernels of the linear algebra. Of each trace the status, counts and numbers in
 which all agree are written to ``reference/SECTION.json``; the others are null. So a change of behaviour fails

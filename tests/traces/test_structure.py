@@ -1,4 +1,4 @@
-"""The numbers of the source and of call paths, on a package that is small enough to count by hand."""
+"""Figures of the source and of call paths, on a package that is small enough to count by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by several solvers: the list of tolerances, and an operator that counts its products."""
+"""The tolerances, and an operator that counts its products, for several solvers."""
 
 from benchmark_utils.counting import Counted
 from benchmark_utils.tolerances import next_tolerance, patient, usable

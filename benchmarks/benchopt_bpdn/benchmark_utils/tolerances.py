@@ -1,4 +1,4 @@
-"""The tolerances at which every solver is run: 1, 0.1, 0.01, ... down to what it can take."""
+"""The tolerances at which every solver is run: 1, 0.1, 0.01, ... down to the smallest it accepts."""
 
 from benchopt.stopping_criterion import SufficientProgressCriterion
 
@@ -6,7 +6,7 @@ from benchopt.stopping_criterion import SufficientProgressCriterion
 def patient():
     """Return a rule that stops a solver when six smaller tolerances have changed nothing.
 
-    A new one for each solver: benchopt writes on them.
+    A new object for each solver: benchopt stores its state in it.
     """
     return SufficientProgressCriterion(patience=6, strategy="tolerance")
 
@@ -17,5 +17,5 @@ def next_tolerance(tolerance):
 
 
 def usable(tolerance, lowest):
-    """Return the tolerance as a solver can take it."""
+    """Return a tolerance that a solver accepts."""
     return min(1.0, max(tolerance, lowest))

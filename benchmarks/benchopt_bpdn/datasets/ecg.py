@@ -14,7 +14,7 @@ class Dataset(BaseDataset):
     test_parameters = {"samples": [128]}
 
     def get_data(self):
-        """Measure the heartbeat."""
+        """Return random measurements of the electrocardiogram."""
         signal = pywt.data.ecg().astype(float)[: self.samples]
         d, m = signal.size, signal.size // 2
         rng = np.random.default_rng(self.seed)

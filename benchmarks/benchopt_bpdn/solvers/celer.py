@@ -24,7 +24,7 @@ class Solver(BaseSolver):
         return not explicit, None if explicit else "celer needs an explicit real matrix"
 
     def set_objective(self, A, y, sigma):
-        """Store the matrix in the order that celer reads it."""
+        """Store the matrix by columns, as celer reads it."""
         self.data = np.asfortranarray(A), y, sigma
 
     def warm_up(self):
@@ -46,7 +46,9 @@ class Solver(BaseSolver):
         def excess(log_alpha):
             nonlocal trial, best
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # a subproblem cut short shows in the verdict
+                warnings.simplefilter(
+                    "ignore"
+                )  # a subproblem that is not solved shows in the errors
                 alphas = [math.exp(log_alpha)]
                 path = celer_path(A, y, "lasso", alphas=alphas, coef_init=trial, tol=inner)[1]
             trial = path[:, 0].copy()

@@ -19,7 +19,7 @@ class Solver(BaseSolver):
     def skip(self, A, y, sigma):
         """Skip operators and large matrices."""
         fits = isinstance(A, np.ndarray) and A.size <= 1e6
-        return not fits, None if fits else "takes minutes from a million entries on"
+        return not fits, None if fits else "takes minutes for a million entries or more"
 
     def set_objective(self, A, y, sigma):
         """Keep the data."""
@@ -36,7 +36,7 @@ class Solver(BaseSolver):
         problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.norm1(x)), [cvxpy.norm2(A @ x - y) <= sigma])
         names = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # "may be inaccurate" shows in the verdict
+            warnings.simplefilter("ignore")  # inaccurate answers show in the errors
             problem.solve(solver="CLARABEL", **dict.fromkeys(names, usable(tolerance, 1e-10)))
         self.x = np.zeros(A.shape[1]) if x.value is None else x.value
 

@@ -1,4 +1,4 @@
-"""NESTA, as lopro.baselines has it: the smoothing is its tolerance."""
+"""NESTA of lopro.baselines; the smoothing parameter is its tolerance."""
 
 from benchmark_utils import next_tolerance, patient, usable
 from benchopt import BaseSolver

@@ -1,4 +1,4 @@
-"""Shared by several solvers: the list of tolerances, and the problem in the form of conic solvers."""
+"""The tolerances, and the problem in the form of conic solvers, for several solvers."""
 
 from benchmark_utils.conic import conic_problem
 from benchmark_utils.tolerances import next_tolerance, patient, usable

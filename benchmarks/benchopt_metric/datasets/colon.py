@@ -1,4 +1,4 @@
-"""The paper's colon-cancer data, its first features; only where the file is at hand."""
+"""The first features of the paper's colon-cancer data; only where the file is available."""
 
 import os
 
@@ -8,7 +8,7 @@ from paper.experiments.colon import ENVIRONMENT_VARIABLE, cache_folder, load_col
 
 
 class Dataset(BaseDataset):
-    """The first 40 samples; no stand-in here, results would go by the wrong name."""
+    """The first 40 samples; simulated data would make results misleading, so there are none."""
 
     name = "colon"
     parameters = {"features": [200]}

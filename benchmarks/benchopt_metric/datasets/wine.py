@@ -1,4 +1,4 @@
-"""The chemistry of wines from three growers, as scikit-learn has it."""
+"""The wine data of scikit-learn: chemical analyses of wines from three growers."""
 
 from benchopt import BaseDataset
 from sklearn.datasets import load_wine

@@ -4,7 +4,7 @@ from benchopt import BasePlot
 
 
 class Plot(BasePlot):
-    """The axis that benchmarks of constrained problems usually lack."""
+    """Projections as an axis, which benchmarks of constrained problems usually do not have."""
 
     name = "Error against projections"
     type = "scatter"

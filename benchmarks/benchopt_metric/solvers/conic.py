@@ -42,11 +42,11 @@ class Solver(BaseSolver):
         names, lowest, _ = SOLVERS[self.solver]
         problem, matrix = conic_problem(*self.data)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # "may be inaccurate" shows in the verdict
+            warnings.simplefilter("ignore")  # inaccurate answers show in the errors
             problem.solve(solver=self.solver, **dict.fromkeys(names, usable(tolerance, lowest)))
         found = matrix.value
         self.A = np.zeros(matrix.shape) if found is None else found
 
     def get_result(self):
-        """Return the matrix; what happens inside is not counted."""
+        """Return the matrix; the operations of these solvers are not counted."""
         return {"A": self.A}

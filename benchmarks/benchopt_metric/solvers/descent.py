@@ -1,4 +1,4 @@
-"""The methods of the paper's second table, by iterations: LoPGD, and PGD which projects in each of them."""
+"""The methods of the paper's second table: LoPGD, and PGD, which projects in every iteration."""
 
 from benchopt import BaseSolver
 from benchopt.stopping_criterion import SufficientProgressCriterion
@@ -12,12 +12,12 @@ from lopro.metric.loss import PairLoss
 
 
 def lopgd(step, iterations):
-    """Halve the step after every fourth part of the iterations; the weight is the paper's."""
+    """Return LoPGD with four epochs, the step halved after each; the weight is the paper's."""
     return lopro.LoPGD(HalvingSteps(10.0, step, max(1, iterations // 4), min(4, iterations)))
 
 
 def pgd(step, iterations):
-    """Take the last iterate: it is much better than the mean."""
+    """Return projected gradient descent; its last iterate is much better than the mean."""
     return ProjectedSubgradient(SqrtStep(8.0 * step), LastIterate(), iterations, report=iterations)
 
 
@@ -41,7 +41,7 @@ class Solver(BaseSolver):
         self.step = 1.0 / loss.smoothness().value
 
     def get_next(self, stop_val):
-        """Double the iterations; the mean of fewer than a few dozen is still the start."""
+        """Double the iterations; the mean of fewer than some dozens is close to the start."""
         return max(32, 2 * stop_val)
 
     def run(self, iterations):
@@ -50,7 +50,7 @@ class Solver(BaseSolver):
         self.result = lopro.solve(self.problem, method=method, tol=0.0, time_limit=30.0)
 
     def get_result(self):
-        """Return the matrix and what it cost, without the certificates, which are not part of it."""
+        """Return the matrix and what it cost, certificates excluded."""
         counts = self.result.counts
         return {
             "A": self.result.x,

@@ -1,4 +1,4 @@
-"""The methods of lopro that prove their gap: the front door, and ADMM on all features."""
+"""The methods of lopro that prove their gap: `lopro.learn_metric`, and ADMM on all features."""
 
 from benchmark_utils import next_tolerance, patient, usable
 from benchopt import BaseSolver

@@ -7,7 +7,7 @@ import lopro
 
 
 class Solver(BaseSolver):
-    """The method that low-projection methods are measured against."""
+    """The method with which low-projection methods are compared."""
 
     name = "projected subgradient"
     requirements = ["pip::lopro"]
@@ -19,7 +19,7 @@ class Solver(BaseSolver):
         self.data = {"X": X, "pairs": pairs, "targets": targets, "l1": l1}
 
     def get_next(self, stop_val):
-        """Return half of it: ten times as many iterations each would soon take hours."""
+        """Halve the tolerance, which doubles the iterations."""
         return min(1.0, 0.5 * stop_val)
 
     def run(self, tolerance):

@@ -39,7 +39,7 @@ class Solver(BaseSolver):
         off = l1 * (cvxpy.sum(cvxpy.abs(A)) - cvxpy.trace(A))  # the diagonal is not negative
         tol = usable(tolerance, 1e-7)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # "may be inaccurate" shows in the verdict
+            warnings.simplefilter("ignore")  # inaccurate answers show in the errors
             problem = cvxpy.Problem(cvxpy.Minimize(loss + off))
             problem.solve(solver="SCS", eps_abs=tol, eps_rel=tol, time_limit_secs=30.0)
         self.A = np.zeros((d, d)) if A.value is None else A.value

@@ -1,1 +1,1 @@
-"""The parts of the report, one per file: each says what it depends on, runs, and writes its section."""
+"""The parts of the report, one per file: each has its parameters, a run, and a section of the page."""

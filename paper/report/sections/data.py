@@ -1,4 +1,4 @@
-"""The colon-cancer data as the report uses them: a file if there is one, never the network."""
+"""The colon-cancer data of the report: from a file if there is one, without the network."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["colon_data", "data_key"]
 
 
 def colon_data(order: Order) -> Samples:
-    """Return the data that `load_colon` finds without asking the network, or the stand-in."""
+    """Return the data that `load_colon` finds without the network, or its random replacement."""
     return load_colon(order.colon, download=False)
 
 

@@ -20,9 +20,7 @@ def parameters(order: Order) -> dict[str, Any]:
 def run(order: Order) -> Draft:
     """Solve the cases of `paper.experiments.demo`."""
     outcomes = demo.run_all(order.say)
-    draft = Draft(
-        "Certified answers, and how many projections they took", {"seed": "0 (all instances)"}
-    )
+    draft = Draft("Certified answers and their projections", {"seed": "0 (all instances)"})
     draft.paragraph(
         "Three problems whose projection is expensive. Each answer comes with a lower bound on the optimal "
         "value, which bounds its error; a theorem's schedule claims such a bound from the constants of the "

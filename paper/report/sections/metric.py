@@ -1,4 +1,4 @@
-"""The section on `lopro.learn_metric`; at full scale with as many features as the paper."""
+"""The section on `lopro.learn_metric`; at full scale with all features of the paper."""
 
 from __future__ import annotations
 

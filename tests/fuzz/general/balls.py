@@ -1,4 +1,4 @@
-"""Balls of vectors as the judge sees them: of the l1 norm, and of residuals."""
+"""Balls of the l1 norm and of residuals for the judge, without library code."""
 
 from __future__ import annotations
 

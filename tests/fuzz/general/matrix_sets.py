@@ -1,4 +1,4 @@
-"""Sets of symmetric matrices as the judge sees them; points are square arrays."""
+"""Sets of symmetric matrices for the judge, without library code; points are square arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A problem as the judge sees it, and points of its set that are feasible beyond doubt."""
+"""A problem for the judge, without library code, and points proved to be in its set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objectives as the judge sees them: values in long double, conic form, text, and text of callables."""
+"""Objectives for the judge, without library code: values in long double, conic form, text of calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Problems in single precision: every number of the data is rounded first, so the judge knows it."""
+"""Problems in single precision: all data are rounded first, so that they are exact for the judge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sets of vectors as the judge sees them: membership in long double, conic rows, and their text.
+"""Sets of vectors for the judge, without library code: membership in long double, conic rows, text of calls.
 
 A set measures violations without units: an inequality ``c'x <= b`` by its excess over ``|c| |x| + |b|``,
 where points smaller than ``unit``, the size that points of the problem have, count as that large.

@@ -1,1 +1,1 @@
-"""Input that makes no sense: it has to be refused, by an error that names the argument."""
+"""Invalid input, which must be refused by an error that names the argument."""

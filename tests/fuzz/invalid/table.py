@@ -1,4 +1,4 @@
-"""Calls that must be refused, each with the words of which the message must contain one."""
+"""Calls that must be refused, each with words of which the message must contain one."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Shared by all judges: claims, verdicts, wide arithmetic, conic programs. No library code."""
+"""Parts of all judges: claims, verdicts, extended precision, conic programs. No library code."""

@@ -1,4 +1,4 @@
-"""The claims of a call as plain numbers: judges see these and never an object of the library."""
+"""The claims of a call as plain numbers: judges use these and no object of the library."""
 
 from __future__ import annotations
 

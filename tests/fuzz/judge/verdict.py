@@ -1,4 +1,4 @@
-"""Verdicts: what a judge says of a call, and the short names under which findings are counted."""
+"""Verdicts of judges on a call, and the short names under which findings are counted."""
 
 from __future__ import annotations
 

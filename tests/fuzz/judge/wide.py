@@ -1,4 +1,4 @@
-"""Arithmetic that is wider than what is judged: long double, and mpmath where that is undecided."""
+"""Arithmetic in extended precision: long double, and mpmath where that is not conclusive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Losses in plain NumPy, and feasible points with small values: what claims are compared with."""
+"""Losses in plain NumPy, and feasible points with small values, with which claims are compared."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Running cases: scripts, worker processes, the watchdog, shrinking, the summary."""
+"""Runs of cases: scripts, worker processes, the watchdog, shrinking, the summary."""

@@ -1,4 +1,4 @@
-"""Run one script and write down what came of it; exceptions are part of the answer."""
+"""Run one script and record its outcome; exceptions are outcomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metric learning as the judge sees it: squared losses of pairs and an l1 norm, over psd matrices."""
+"""Metric learning for the judge, without library code: squared losses and an l1 norm over psd matrices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One problem ``min sum w_i |x_i|  s.t. |A x - y| <= sigma`` as the judge sees it."""
+"""One problem ``min sum w_i |x_i|  s.t. |A x - y| <= sigma`` for the judge, without library code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dual points: what they prove, in arithmetic that rounds less than what is judged."""
+"""Bounds that dual points prove, in higher precision than that of the library."""
 
 from __future__ import annotations
 

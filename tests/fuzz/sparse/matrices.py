@@ -1,4 +1,4 @@
-"""Families of matrices for sparse recovery, the pleasant ones and those that hurt."""
+"""Families of matrices for sparse recovery, well and badly conditioned."""
 
 from __future__ import annotations
 

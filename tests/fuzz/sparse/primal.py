@@ -1,4 +1,4 @@
-"""Points that are feasible beyond doubt: their values are above the optimum, whatever is claimed."""
+"""Points that are proved to be feasible: their values are upper bounds on the optimum."""
 
 from __future__ import annotations
 

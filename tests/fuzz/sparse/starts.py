@@ -1,4 +1,4 @@
-"""Starts for basis pursuit: none, good, bad and strange."""
+"""Starts for basis pursuit: none, good, bad and extreme."""
 
 from __future__ import annotations
 

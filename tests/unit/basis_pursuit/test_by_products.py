@@ -1,4 +1,4 @@
-"""Operators that are read: when, by how many products, and that nothing but their products is used."""
+"""Forming the matrix of an operator: when, and by how many products."""
 
 from __future__ import annotations
 

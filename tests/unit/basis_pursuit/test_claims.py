@@ -1,4 +1,4 @@
-"""What basis pursuit claims: bounds to the last digit, emptiness by proof, violations paid for."""
+"""Claims of basis pursuit: bounds to the last digit, proved emptiness, charges of violations."""
 
 from __future__ import annotations
 

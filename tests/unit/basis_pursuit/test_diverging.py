@@ -1,4 +1,4 @@
-"""Newton's method may diverge where alpha comes down fast: that is noticed, and the path is followed."""
+"""Newton's method may diverge where alpha decreases fast: that is detected, and the path is followed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The path of solutions of small problems: the signs of an independent optimum, and honest failures."""
+"""The solution path of small problems: the signs of an independent optimum, and reported failures."""
 
 from __future__ import annotations
 

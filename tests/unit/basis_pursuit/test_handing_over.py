@@ -1,4 +1,4 @@
-"""What `WorkingSet` hands over to is named in the result; each of these methods can be chosen alone."""
+"""The result names the methods to which `WorkingSet` passes a problem; each can be chosen alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Points side by side: the same sums and products as term by term, whatever comes and goes."""
+"""Several points stored together: sums and products as for each point alone, also after changes."""
 
 from __future__ import annotations
 

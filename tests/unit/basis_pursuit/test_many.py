@@ -1,4 +1,4 @@
-"""Many right-hand sides: what a batch finds is what separate calls find, certified and counted."""
+"""Many right-hand sides: batches give the answers of separate calls, certified and counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory of `lopro.bpdn`: the matrix is never copied, and little is held beside it."""
+"""Memory of `lopro.bpdn`: the matrix is never copied, and little memory is used besides."""
 
 from __future__ import annotations
 

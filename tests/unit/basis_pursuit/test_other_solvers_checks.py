@@ -1,4 +1,4 @@
-"""What test-suites of solvers for sparse recovery check: each kind of problem, for each shape and precision.
+"""The checks in test suites of other sparse-recovery solvers: every kind of problem, shape and precision.
 
 Measurements without noise give back what was measured; with noise the radius is used up and the norm is no
 larger than that of the truth; weights are scaled columns; the LASSO is the way back.

@@ -1,4 +1,4 @@
-"""`lopro.bpdn_path`: radii from the largest down, each from the last solution that deserves the name."""
+"""`lopro.bpdn_path`: radii in decreasing order, each from the last certified solution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns that are held: each is read once, several requests share a pass, and memory is bounded."""
+"""The pool of columns: each is read once, several requests share a pass, and memory is bounded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quadratic programs for points of the path: what they find, what is made of it, and when they run."""
+"""Quadratic programs for points of the path: their solutions, the use made of these, and when they run."""
 
 from __future__ import annotations
 

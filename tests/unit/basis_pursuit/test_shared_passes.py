@@ -1,4 +1,4 @@
-"""Right-hand sides and radii that share passes: as many for all of them as for one."""
+"""Right-hand sides and radii that share passes: the number of passes is that of one problem."""
 
 from __future__ import annotations
 

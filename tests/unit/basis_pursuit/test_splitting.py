@@ -1,4 +1,4 @@
-"""Splitting for operators with orthogonal rows: identities of one step, and problems that need it."""
+"""Splitting for operators with orthogonal rows: identities of one step, and problems that require it."""
 
 from __future__ import annotations
 

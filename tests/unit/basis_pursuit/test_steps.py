@@ -1,4 +1,4 @@
-"""Steps of a length of its own for each entry: the same as equal steps in other variables."""
+"""Different step lengths for each entry are equal steps in scaled variables."""
 
 from __future__ import annotations
 

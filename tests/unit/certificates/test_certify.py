@@ -1,4 +1,4 @@
-"""Certificates of points from elsewhere: right where the multipliers are, never false where they are not."""
+"""Certificates of given points: exact for exact multipliers, never false for wrong ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Problems on which claims were false once, in every entry that can pose them: what is claimed is true.
+"""Problems on which claims were once false, in every entry that accepts them: claims are true.
 
 What has to succeed is listed; an entry that is not may stop without a proof, but may claim nothing false.
 """

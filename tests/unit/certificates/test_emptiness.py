@@ -1,4 +1,4 @@
-"""What multipliers of sets prove: contradictions, not rounding."""
+"""Proofs of emptiness by multipliers: contradictions are proved, rounding is not one."""
 
 from __future__ import annotations
 

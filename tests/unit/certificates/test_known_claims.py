@@ -1,4 +1,4 @@
-"""Claims that were false once, each by its numbers, in every entry that can make it."""
+"""Claims that were once false, with their numbers, in every entry that can make them."""
 
 from __future__ import annotations
 

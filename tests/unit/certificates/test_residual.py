@@ -1,4 +1,4 @@
-"""What absorbs a residual: bounds of variables, those that rows imply, and strong convexity."""
+"""The cost of a residual: bounds of variables, bounds implied by rows, and strong convexity."""
 
 from fractions import Fraction
 

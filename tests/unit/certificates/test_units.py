@@ -1,4 +1,4 @@
-"""Units of columns: from sides alone, whatever the units of rows and of columns are."""
+"""Units of columns: derived from right-hand sides, independently of the units of rows and columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that were made to do harm, or by accident might: one clear line, status 2, and nothing is run."""
+"""Malicious or damaged files: one clear line, status 2, and no code is run."""
 
 from __future__ import annotations
 

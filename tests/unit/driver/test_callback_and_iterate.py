@@ -1,4 +1,4 @@
-"""Callbacks, progress, seeds, and the loop by hand: looking at a run does not change it."""
+"""Callbacks, progress, seeds, and iteration by hand: observing a run does not change it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates: always below the optimum, made for the very point that is returned."""
+"""Certificates: bounds below the optimum, for the point that is returned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run says it has cost is what it has cost, counted a second time from outside."""
+"""The counts of a run agree with an independent count."""
 
 from __future__ import annotations
 

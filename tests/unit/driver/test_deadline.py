@@ -1,4 +1,4 @@
-"""The deadline: what is left of it, who is within whom, and what it does not start."""
+"""The deadline: the remaining time, nested deadlines, and work that is not started."""
 
 from __future__ import annotations
 

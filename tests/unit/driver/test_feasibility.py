@@ -1,4 +1,4 @@
-"""What counts as feasible, as exact numbers, and which of the points of a run is returned.
+"""Which points count as feasible, as exact numbers, and which point of a run is returned.
 
 The problem is ``min -x`` over ``x <= 0``, whose optimum is 0; a projection that is wrong on purpose decides
 where each epoch ends. Points of the set are said to be about 1 in size, so that the relative violation of

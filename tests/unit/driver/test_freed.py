@@ -1,4 +1,4 @@
-"""A call leaves nothing behind: its data are freed at once, and not by the garbage collector."""
+"""The data of a call are freed at once, without the garbage collector."""
 
 import gc
 import weakref

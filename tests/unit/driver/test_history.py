@@ -1,4 +1,4 @@
-"""The record of a run: columns, plain and as a data frame, and its picture."""
+"""The history of a run: columns, as plain data and as a data frame, and its plot."""
 
 from __future__ import annotations
 

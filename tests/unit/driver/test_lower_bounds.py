@@ -1,4 +1,4 @@
-"""What a multiplier proves, as exact numbers: each way to a lower bound against its formula by hand."""
+"""Bounds from multipliers as exact numbers: each kind against its formula."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing the user hands in is written on, nothing handed out is shared, and dtypes stay."""
+"""Inputs are not changed, outputs share no memory with the library, and dtypes are kept."""
 
 from __future__ import annotations
 

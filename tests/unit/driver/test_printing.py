@@ -1,4 +1,4 @@
-"""Results as people see them: printed, in one line, as a table, as a picture, and on the way."""
+"""Results as shown to users: printed, in one line, as a table, as a plot, and as progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Single precision: what can be proved is said before the run, and every run ends."""
+"""Single precision: a warning before the run if the tolerance cannot be proved, and every run ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schemes that step on their own tell the driver; it counts, and says when to stop."""
+"""Methods that make their own steps report them to the driver, which counts and ends the run."""
 
 from __future__ import annotations
 

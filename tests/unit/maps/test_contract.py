@@ -1,4 +1,4 @@
-"""Every kind of linear map gives NumPy's numbers, says what it can do, and counts what it reads."""
+"""Every kind of linear map: NumPy's numbers, its capabilities, and its counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays of device libraries: nothing waits for the device or leaves it; single precision is summed well."""
+"""Arrays of device libraries: no synchronisation, no transfer, and accurate sums in single precision."""
 
 from __future__ import annotations
 

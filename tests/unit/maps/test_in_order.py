@@ -1,4 +1,4 @@
-"""Work in threads comes back in order, is never far ahead, and stops when something goes wrong."""
+"""Work in threads: results in order, a bounded number in advance, and an end after an error."""
 
 from __future__ import annotations
 

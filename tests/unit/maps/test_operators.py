@@ -1,4 +1,4 @@
-"""Operators of other packages and of one's own, with as much as they offer and no more."""
+"""Operators of other packages and of users, with the methods that they define."""
 
 from __future__ import annotations
 

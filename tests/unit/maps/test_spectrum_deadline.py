@@ -1,4 +1,4 @@
-"""Gram matrices and decompositions are asked of the deadline before they are begun."""
+"""Gram matrices and decompositions are started only if the deadline allows them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matrices in storage: what is read, in which order, how exactly it is summed, and what is held."""
+"""Stored matrices: what is read and in which order, the accuracy of sums, and memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps of the paper's methods over large matrices follow eigenpairs; no proof rests on these."""
+"""Steps of the paper's methods over large matrices use tracked eigenpairs, which no proof uses."""
 
 from __future__ import annotations
 

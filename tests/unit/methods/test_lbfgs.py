@@ -1,4 +1,4 @@
-"""L-BFGS: what it finds, what it remembers, and when it ends."""
+"""L-BFGS: its minimisers, its memory, and its end."""
 
 from __future__ import annotations
 

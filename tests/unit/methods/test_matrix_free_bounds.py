@@ -1,4 +1,4 @@
-"""The lower bounds of `MatrixFree`: the value of their dual point, less what rounding may have gained."""
+"""The lower bounds of `MatrixFree`: the value of their dual point less its rounding error."""
 
 from __future__ import annotations
 

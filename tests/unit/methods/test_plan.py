@@ -1,4 +1,4 @@
-"""The plan: which methods fit, what they would cost, and that what they prepare is made once."""
+"""The plan: which methods fit, their estimated cost, and that prepared data are made once."""
 
 from __future__ import annotations
 

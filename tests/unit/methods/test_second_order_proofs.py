@@ -1,4 +1,4 @@
-"""From what the kernels have proved to what the driver is told: every charge as an exact number."""
+"""From the proofs of the kernels to the certificates of the driver: every charge as an exact number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What both splitting methods share: when they certify and give up, how penalties change, what absorbs."""
+"""Rules of both splitting methods: when they certify and end, how penalties change, the cost of residuals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SciPy's thread pool is held to one thread inside the block, and let go after it."""
+"""SciPy's thread pool is limited to one thread inside the block, and restored after it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ADMM for metric learning is the iteration of its description: equal to a naive twin."""
+"""ADMM for metric learning equals a plain implementation of its description."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Few features by an interior point method: its solution and multiplier, and when it is asked."""
+"""Few features by an interior point method: its solution and multiplier, and when it is used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lopro.learn_metric` as users meet it: every kind of input, right and wrong."""
+"""`lopro.learn_metric`: every kind of input, valid and invalid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lopro.learn_metric` on data that are awkward: duplicates, constants, extreme weights and units."""
+"""`lopro.learn_metric` on difficult data: duplicates, constants, extreme weights and units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exact loss step: every way gives the minimiser, whatever the space it works in."""
+"""The exact loss step: every implementation gives the minimiser."""
 
 from __future__ import annotations
 

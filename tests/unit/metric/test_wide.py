@@ -1,4 +1,4 @@
-"""Many features and few samples: nothing that is computed needs a matrix over all features."""
+"""Many features and few samples: no computation uses a matrix over all features."""
 
 from __future__ import annotations
 

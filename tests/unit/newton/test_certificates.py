@@ -1,4 +1,4 @@
-"""Checks of certificates: exact where they can be, and not to be talked into a false claim."""
+"""Certificates from given points and multipliers: exact values, and no false claims."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""Programs that an engine solves: proved, or refused with a certificate."""
+"""Answers of engines: proved, or rejected with a certificate."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Corrections by the residual: how many, and when they are given up."""
+"""Iterative refinement: the number of corrections, and when it ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Error bounds against exact rational arithmetic: never too bold, and not more timid than need be."""
+"""Error bounds against exact rational arithmetic: never too small, and not too large."""
 
 from fractions import Fraction
 

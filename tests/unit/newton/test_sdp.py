@@ -1,4 +1,4 @@
-"""Semidefinite programs: answers known by hand, bounds judged from outside, programs without solution."""
+"""Semidefinite programs: known answers, independently judged bounds, programs without solution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nearest correlation matrix: known answers, certificates judged from outside, awkward demands."""
+"""The nearest correlation matrix: known answers, independently judged certificates, difficult demands."""
 
 from dataclasses import replace
 from fractions import Fraction

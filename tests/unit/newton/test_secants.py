@@ -1,4 +1,4 @@
-"""L-BFGS as pieces of curvature: against its recursion, and on quadratics."""
+"""L-BFGS in compact form: against its recursion, and on quadratics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Emptiness rests on multipliers that are checked: not too boldly, and not too timidly."""
+"""Emptiness is claimed from checked multipliers: never wrongly, and wherever they prove it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Five judges on 1000 random residual balls, and what only this projection has."""
+"""Five judges on 1000 random residual balls, and properties of this projection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Residual balls of matrices and images: what the same ball of vectors says, in the shape of the points."""
+"""Residual balls of matrices and images: the same numbers as for the ball of vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Second-order cones as sets: every way of the projection, exact constants, what problems over them prove."""
+"""Second-order cones as sets: every kind of projection, exact constants, proofs of problems over them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Followed eigenpairs: never below the true ones, accurate where accepted, one product a call when slow."""
+"""Tracked eigenpairs: never too small, accurate where accepted, one product a call if changes are slow."""
 
 from __future__ import annotations
 

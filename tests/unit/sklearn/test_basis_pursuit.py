@@ -1,4 +1,4 @@
-"""BasisPursuitDenoising: scikit-learn's own checks, and answers that others confirm."""
+"""BasisPursuitDenoising: scikit-learn's own checks, and answers of other solvers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""scikit-learn's callbacks see every projection, can score on the way, and can stop the fit."""
+"""scikit-learn's callbacks are called at every projection, can score the model, and can stop the fit."""
 
 from __future__ import annotations
 

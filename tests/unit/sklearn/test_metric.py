@@ -1,4 +1,4 @@
-"""SparseMetricLearner: scikit-learn's own checks, the names of metric-learn, and what they promise."""
+"""SparseMetricLearner: scikit-learn's own checks, and the interface of metric-learn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SparseMetricLearnerCV: what it chooses is what trying by hand would choose."""
+"""SparseMetricLearnerCV: its choice is that of a search by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The referee: agreement with CVXPY, one projection, bounds that do not rest on the solver."""
+"""The interior point baseline: agreement with CVXPY, one projection, bounds independent of the solver."""
 
 from __future__ import annotations
 

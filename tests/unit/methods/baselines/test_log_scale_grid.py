@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.budget_checks import check_one_projection
 from support.sequential_runs import agreement
 from support.theorem_checks import Recorded, count_projections
 from support.theory_problems import t1, t3, t4, t5
@@ -152,12 +153,7 @@ def test_a_solved_start_and_budgets():
 
 
 def test_a_spent_budget_of_projections_ends_it():
-    known = t3()
-    result = lopro.solve(
-        known.problem, -known.x0, LoPGD(LogScaleGrid(budget=16)), tol=0.0, max_projections=1
-    )
-    assert (result.status, result.counts.projections) == (Status.MAX_PROJECTIONS, 1)
-    assert result.certificate.violation <= 1e-9
+    check_one_projection(LoPGD(LogScaleGrid(budget=16)))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""SGD with one projection: the primal-dual and the smoothed version keep their promises."""
+"""SGD with one projection: the bounds of the primal-dual and of the smoothed version."""
 
 from __future__ import annotations
 

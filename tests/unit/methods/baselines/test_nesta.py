@@ -1,4 +1,4 @@
-"""NESTA keeps its promises and the driver's rules, without any data but the recipe."""
+"""NESTA: its bounds and the driver's rules, on data of the paper's recipe."""
 
 from __future__ import annotations
 

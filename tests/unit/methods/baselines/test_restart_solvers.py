@@ -1,4 +1,4 @@
-"""What restarts restart: solvers tuned so that Theorem 1 promises an accuracy, and no better than it must."""
+"""The solvers of restarts: tuned such that Theorem 1 guarantees the accuracy, and not a better one."""
 
 from __future__ import annotations
 

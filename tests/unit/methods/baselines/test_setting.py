@@ -1,4 +1,4 @@
-"""The ball on which few-projection theorems take place: it holds the solution, and its constants hold."""
+"""The ball of the theorems with few projections: it contains the solution, and its constants are valid."""
 
 from __future__ import annotations
 
