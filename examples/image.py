@@ -101,7 +101,7 @@ class Scrambler:
         return dctn(self.signs * image, norm="ortho").ravel()[self.kept]
 
     def adjoint(self, v: np.ndarray) -> np.ndarray:
-        """Return the adjoint of `measure` at ``v``: the inverse transform with zeros for missing coefficients."""
+        """Return the adjoint of `measure` at ``v``: the inverse transform, zero at missing coefficients."""
         spectrum = np.zeros(self.signs.shape)
         spectrum.ravel()[self.kept] = v
         return self.signs * idctn(spectrum, norm="ortho")
