@@ -103,22 +103,23 @@ def intersection() -> Call:
 
 
 def callables() -> Call:
-    rng = _rng()
-    A = rng.standard_normal((500, 200))
+    """Sums of exponentials up to exp(9): at 0 the sum is exp(8.2), the least one is exp(8.1)."""
+    rng, n = _rng(), 600
+    A = rng.standard_normal((3600, n))
 
     def value(x: Any) -> float:
-        return float(np.logaddexp.reduce(A @ x)) - 5.0
+        return float(np.logaddexp.reduce(A @ x)) - 9.0
 
     def slope(x: Any) -> Any:
         p = np.exp(A @ x - np.logaddexp.reduce(A @ x))
         return A.T @ p
 
-    set_ = lc.FunctionConstraint(value, slope, smooth=True, shape=(200,))
-    c = rng.standard_normal(200)
+    set_ = lc.FunctionConstraint(value, slope, smooth=True, shape=(n,))
+    c = rng.standard_normal(n)
     return partial(
         lopro.minimize,
         lambda x: float(c @ x) + 0.01 * float(x @ x),
-        np.zeros(200),
+        np.zeros(n),
         lambda x: c + 0.02 * x,
         constraint=set_,
         tol=1e-13,

@@ -90,12 +90,14 @@ def _settled(x: Vector, z: Vector, mu: Vector, equations: list[Equation]) -> Vec
             return None  # differences of slopes in units that are too far apart
         step = a + B @ change
         length, size = float(np.linalg.norm(step)), _size(x, z)
+        # Where no point solves the equations, the multipliers diverge and the points tend to the least ones.
+        solved = bool((np.abs(excess) <= 1e-9 * size * np.linalg.norm(G, axis=1)).all())
         if not length <= 0.5 * last:
             # Steps that no longer shrink are rounding errors, or the start was too far away.
-            return z if last <= 1e-9 * size else None
+            return z if solved and last <= 1e-9 * size else None
         z, mu, last = z - step, mu + change, length
         if length <= 1e-15 * size:
-            return z
+            return z if solved else None
     return None
 
 

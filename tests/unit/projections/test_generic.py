@@ -12,6 +12,7 @@ import pytest
 import scipy.optimize
 from support.projection_judges import assert_optimal, assert_stands_still, farthest_feasible, size
 
+import lopro
 from lopro.constraints import FunctionConstraint
 from lopro.errors import InfeasibleError, ProjectionError
 from lopro.projections.cuts import Cut, project_by_cuts
@@ -198,6 +199,52 @@ def test_empty_sets(smooth: bool) -> None:
         )
     with pytest.raises(InfeasibleError, match="positive everywhere"):
         project_sublevel(np.ones(2), lambda z: 1.0, lambda z: 0.0 * z, smooth=smooth)
+
+
+@pytest.mark.parametrize("d", [3, 40, 90])
+def test_empty_sets_of_smooth_functions_are_proved_empty(d: int) -> None:
+    """The least logarithm of the sum of exponentials is above the level; its gradient is not exactly zero."""
+    rng = np.random.default_rng(d)
+    A = rng.standard_normal((5 * d, d))
+    level = math.log(5 * d) - 1.0
+
+    def value(z: Any) -> float:
+        return float(np.logaddexp.reduce(A @ z)) - level
+
+    def slope(z: Any) -> Any:
+        a = A @ z
+        return A.T @ np.exp(a - np.logaddexp.reduce(a))
+
+    lowest = scipy.optimize.minimize(value, np.zeros(d), jac=slope, method="BFGS").fun
+    for x in (np.zeros(d), 5.0 * rng.standard_normal(d)):
+        with pytest.raises(InfeasibleError, match="contradict each other") as caught:
+            project_sublevel(x, value, slope, smooth=True)
+        assert caught.value.radius == math.inf and lowest > 0.1
+    level += lowest + 1e-3
+    z = project_sublevel(x, value, slope, smooth=True)
+    assert abs(value(z)) <= 1e-9
+
+
+def test_an_infimum_that_no_point_attains_excludes_points_up_to_a_radius() -> None:
+    def value(z: Any) -> float:
+        return 1.0 + math.exp(-z[0]) + float(z[1] ** 2)
+
+    def slope(z: Any) -> Any:
+        return np.array([-math.exp(-z[0]), 2.0 * z[1]])
+
+    with pytest.raises(InfeasibleError, match="of zero is feasible") as caught:
+        project_sublevel(np.array([1.0, 2.0]), value, slope, smooth=True)
+    radius = caught.value.radius
+    assert 1e8 < radius < math.inf
+    rows = FunctionConstraint(value, slope, smooth=True, shape=(2,))
+    result = lopro.solve(lopro.Problem(lopro.objectives.SquaredDistance(np.ones(2)), rows))
+    assert result.status is lopro.Status.STALLED
+    assert result.certificate.empty_within > 1e8
+    # A little lower, the set is not empty, and far away.
+    far = project_sublevel(
+        np.array([1.0, 2.0]), lambda z: value(z) - 1.0 - 1e-6, slope, smooth=True
+    )
+    np.testing.assert_allclose(far, [-math.log(1e-6), 0.0], atol=1e-3)
 
 
 def test_cuts_that_never_end_are_an_error() -> None:
