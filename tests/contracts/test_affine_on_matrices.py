@@ -75,7 +75,7 @@ def test_a_projection_on_entries_is_exact_from_far_away() -> None:
         (dict(index=([0], [2]), shape=(2, 2)), "0 to 1"),
         (dict(index=[0.5], shape=(2, 2)), "integers"),
         (dict(index=[0]), "shape is needed"),
-        (dict(index=np.zeros((2, 2), bool)), "one entry at least"),
+        (dict(index=np.zeros((2, 2), bool)), "at least one entry"),
         (dict(index=np.ones((2, 2), bool), shape=(4,)), "mask of shape"),
         (dict(index=([0],), shape=(2, 2)), "2 parts"),
     ],
@@ -86,7 +86,7 @@ def test_wrong_entries_are_named(arguments: dict[str, Any], message: str) -> Non
 
 
 def test_a_wrong_shape_is_named() -> None:
-    with pytest.raises(ValueError, match="shape must hold the 4 numbers"):
+    with pytest.raises(ValueError, match="shape must have 4 entries"):
         Affine(np.eye(4), 0.0, shape=(2, 3))
     with pytest.raises(ValueError, match="x must have shape"):
         Affine(np.eye(4), 0.0, shape=(2, 2)).value(np.zeros(4))

@@ -29,8 +29,8 @@ class Affine(Polyhedron):
     Parameters
     ----------
     M : array, scipy.sparse matrix, LinearOperator or LinearMap of shape (m, d)
-        Real; sparse stays sparse. Not copied. Of an operator the entries are read when the set is made, by
-        ``m`` products with its adjoint.
+        Real; sparse stays sparse. Not copied. The entries of an operator are computed at once, by ``m``
+        products with its adjoint.
     lower, upper : array of shape (m,) or float, optional
         Infinite entries and None mean no bound.
     shape : tuple of int, optional
@@ -77,7 +77,7 @@ class Affine(Polyhedron):
         LinearRows.__init__(self, given, low, high, form, points, given.like)
 
     def conic_form(self, complex_points: bool = False) -> list[ConeRows]:
-        """Return the rows, equations as such: pairs of inequalities would have no interior."""
+        """Return the rows, with equations as such: pairs of inequalities would have no interior."""
         M = self.M.matrix if scipy.sparse.issparse(self.M.matrix) else to_host(self.M.matrix)
         lengths = row_norms(M)
         if (lengths == 0.0).any():
@@ -86,13 +86,13 @@ class Affine(Polyhedron):
         lower, upper = self.lower / lengths, self.upper / lengths
         equal = np.flatnonzero(lower == upper)
         above, below = (np.flatnonzero((lower < upper) & np.isfinite(s)) for s in (upper, lower))
-        found = []
+        cones = []
         if len(equal):
-            found.append(ConeRows(N[equal].tocsc(), upper[equal], Zero(len(equal))))
+            cones.append(ConeRows(N[equal].tocsc(), upper[equal], Zero(len(equal))))
         if len(above) + len(below):
             sides = scipy.sparse.vstack([N[above], -N[below]])
-            found.append(halfspace_rows(sides, np.concatenate([upper[above], -lower[below]])))
-        return found
+            cones.append(halfspace_rows(sides, np.concatenate([upper[above], -lower[below]])))
+        return cones
 
     @staticmethod
     def entries(
@@ -103,14 +103,14 @@ class Affine(Polyhedron):
         Parameters
         ----------
         index : tuple of int arrays, array of bool, or array of int
-            Which entries: indices for each axis, as of ``numpy.nonzero``; a mask of the shape; or places
-            in ``x.ravel()``. Each entry once.
+            The entries: indices for each axis, as from ``numpy.nonzero``; a mask of the shape; or indices
+            into ``x.ravel()``. Each entry once.
         lower, upper : array or float, optional
-            One number for each entry, in this order; those of a mask in the order of ``x[mask]``. Arrays in
-            single precision make a set of points in single precision; with plain numbers the objective says
-            what the points are.
+            One number for each entry, in this order; for a mask in the order of ``x[mask]``. Arrays in
+            single precision make a set of points in single precision; with plain numbers the objective
+            determines the precision.
         shape : tuple of int
-            Shape of the points; a mask has it already.
+            Shape of the points; not needed for a mask.
         form : MaxForm or NormForm
             Which function ``c`` describes the set.
 
@@ -128,10 +128,10 @@ class Affine(Polyhedron):
         ones = np.ones(len(places), dtype=np.float32 if single else np.float64)
         rows = np.arange(len(places))
         M = scipy.sparse.csr_array((ones, (rows, places)), (len(places), int(np.prod(shape))))
-        found = Affine(M, lower, upper, shape, form)
+        bounds = Affine(M, lower, upper, shape, form)
         if not any(is_array(side) for side in (lower, upper)):
-            found.like = None  # places and numbers say nothing of library, precision and device
-        return found
+            bounds.like = None  # plain numbers determine neither library, precision nor device
+        return bounds
 
     def __repr__(self) -> str:
         equations = int(np.count_nonzero(self.lower == self.upper))
@@ -140,7 +140,7 @@ class Affine(Polyhedron):
 
     @cached_property
     def _disjoint(self) -> bool:
-        """Whether no two rows share a variable, so that each can be met by itself."""
+        """Whether no two rows share a variable, so that projections treat them separately."""
         if not scipy.sparse.issparse(self.M.matrix):
             return self.M.shape[0] == 1
         columns = self.M.matrix.tocsc()
@@ -154,10 +154,10 @@ class Affine(Polyhedron):
         if not self._disjoint or is_complex(x):
             return super().project(x)
         if self.infeasibility() is not None:
-            return super().project(x)  # which says so
+            return super().project(x)  # which raises the error
         v = self._vector(x)
         lengths = asarray_like(np.where(self._squares > 0.0, self._squares, 1.0), v)
-        for _ in range(2):  # the second time for what rounding has left of a long step
+        for _ in range(2):  # the second step removes the rounding error of a long first one
             z = self.M.forward(v)
             v = v + self.M.adjoint((self.atom.prox(z, 1.0) - z) / lengths)
         return self._point(v)
@@ -172,7 +172,7 @@ class Affine(Polyhedron):
 
     @cached_property
     def _infeasibility(self) -> str | None:
-        # Rows without a variable in common contradict each other only where one is zero.
+        # Without common variables only a row of zeros can be infeasible.
         if self._disjoint and (self._squares > 0.0).all():
             return None
         return super()._infeasibility
@@ -185,29 +185,30 @@ def _read(M: LinearMap) -> Any:
         units[i] = 1.0
         rows.append(scipy.sparse.csr_array(np.asarray(M.adjoint(units)).reshape(1, -1)))
         units[i] = 0.0
-    # Sparse whatever the entries: points of other libraries are met by way of the host, as by the operator.
+    # Always sparse, so that points of other libraries are transferred to the host, as for the operator.
     return scipy.sparse.vstack(rows, format="csr").astype(M.like.dtype)
 
 
 def _places(index: Any, shape: Any) -> tuple[np.ndarray[Any, Any], tuple[int, ...]]:
-    """Return places in the raveled array, and the shape of the array."""
+    """Return indices into the raveled array, and the shape of the array."""
     if not isinstance(index, tuple) and (mask := host_array("index", index)).dtype == bool:
         if shape is not None and checked_shape(shape) != mask.shape:
             raise ValueError(f"index is a mask of shape {mask.shape}, but shape is {shape}")
-        found, shape = np.flatnonzero(mask), mask.shape
+        places, shape = np.flatnonzero(mask), mask.shape
     else:
         if shape is None:
             raise TypeError("shape is needed, unless index is a mask of the shape of the points")
         shape = checked_shape(shape)
-        found = _from_indices(index, shape)
-    if not len(found):
-        raise ValueError("index must name one entry at least")
-    if len(np.unique(found)) < len(found):
+        places = _from_indices(index, shape)
+    if not len(places):
+        raise ValueError("index must name at least one entry")
+    if len(np.unique(places)) < len(places):
         raise ValueError("index must name each entry once")
-    return found, shape
+    return places, shape
 
 
 def _from_indices(index: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """Return indices into the raveled array after checks."""
     parts = [host_array("index", p) for p in (index if isinstance(index, tuple) else (index,))]
     if any(part.dtype.kind not in "iu" for part in parts):
         raise TypeError("index must hold integers, or be a mask of truth values")
@@ -222,7 +223,7 @@ def _from_indices(index: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
 
 
 def _sides(name: str, value: Any, missing: float, rows: int) -> Any:
-    """Check one side; None is filled in, and a number stands for all rows."""
+    """Return one side as an array after checks: ``missing`` for None, a number for all rows."""
     if value is None:
         value = missing
     given = value if type(value) is np.ndarray else host_array(name, value)

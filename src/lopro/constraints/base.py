@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from lopro.core.arrays import Array, from_numpy, inner, norm
+from lopro.certificates import Units
+from lopro.constraints.valid_inequality import ValidInequality
+from lopro.core.arrays import Array, inner, norm
 from lopro.core.real_vectors import Vector, to_real_vector
 from lopro.engines.cones import ConeRows
 from lopro.errors import MissingCapabilityError
@@ -20,68 +22,9 @@ from lopro.projections.newton import Equation
 
 __all__ = ["Constraint", "ValidInequality"]
 
-#: A projection nearer than this, next to the numbers, leaves no direction to cut along: of the 16 digits of
-#: a difference ten are left.
+#: Distance of a projection, relative to the points, below which their difference is not used as the normal
+#: of a cut: at this distance ten of its 16 digits are left.
 _NEARBY = 1e-6
-
-
-@dataclass(frozen=True, eq=False)
-class ValidInequality:
-    """A valid inequality of the feasible set: ``<direction, z> <= support`` for every feasible z.
-
-    These are the multipliers of lower bounds; like cone elements they can be added and scaled.
-
-    Parameters
-    ----------
-    direction : array
-        Of the shape of a point.
-    support : float
-        At least the largest ``<direction, z>`` over the set.
-    dual : tuple of arrays, optional
-        The multipliers it comes from, one array for each image of the constraint: ``direction`` is
-        their pullback. None where a method does not know them.
-    blur : float
-        By how much rounding may have moved the direction, as that of a product.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lopro.constraints import ValidInequality
-    >>> double = ValidInequality(np.array([1.0, 0.0]), 3.0).scaled(2.0)
-    >>> double.support
-    6.0
-    """
-
-    direction: Array
-    support: float
-    dual: Image | None = None
-    blur: float = 0.0
-
-    @staticmethod
-    def trivial(like: Array) -> ValidInequality:
-        """Return ``<0, z> <= 0``, which says nothing of the set: enough where f alone has its minimum."""
-        return ValidInequality(0.0 * like, 0.0)
-
-    def __add__(self, other: ValidInequality) -> ValidInequality:
-        dual = None
-        if self.dual is not None and other.dual is not None:
-            dual = tuple(u + v for u, v in zip(self.dual, other.dual, strict=True))
-        support, blur = self.support + other.support, self.blur + other.blur
-        return ValidInequality(self.direction + other.direction, support, dual, blur)
-
-    def scaled(self, factor: float) -> ValidInequality:
-        """Return the inequality multiplied by ``factor >= 0``."""
-        dual = None if self.dual is None else tuple(factor * v for v in self.dual)
-        return ValidInequality(
-            factor * self.direction, factor * self.support, dual, factor * self.blur
-        )
-
-    def beside(self, x: Array) -> ValidInequality:
-        """Return the inequality where the point ``x`` is, if it was computed on the host."""
-        if isinstance(x, np.ndarray) or not isinstance(self.direction, np.ndarray):
-            return self
-        dual = None if self.dual is None else tuple(from_numpy(v, x) for v in self.dual)
-        return ValidInequality(from_numpy(self.direction, x), self.support, dual, self.blur)
 
 
 class Constraint(Function):
@@ -91,13 +34,13 @@ class Constraint(Function):
     are declared by attributes:
 
     ``smooth``
-        ``c`` is differentiable with a locally Lipschitz gradient, except perhaps where it is least: deep
-        inside, where every penalty is flat.
+        ``c`` is differentiable with a locally Lipschitz gradient, except perhaps at its minimisers in the
+        interior of the set, where every penalty is constant.
     ``has_image_set``
         the set is ``{x : M x in Q}`` with a set ``Q`` that is easy to project on; then ``image``,
         ``project_image``, ``pullback`` and ``support_image`` describe ``M`` and ``Q``.
     ``has_linear_minimizer``
-        the set is bounded and there is a ``linear_minimizer``, all that Frank-Wolfe methods need.
+        the set is bounded and there is a ``linear_minimizer``, which is all that Frank-Wolfe methods require.
     ``has_vertices``
         the set is the convex hull of finitely many points, and ``linear_minimizer`` returns these.
     """
@@ -109,7 +52,9 @@ class Constraint(Function):
     is_semidefinite: bool = False
     #: Whether the set has real points only.
     real_only: bool = False
-    #: Whether the values of c may be too small: no bound may compare them at several points.
+    #: Whether the set is given by rows with bounds (`LinearRows`), which `rows_and_sides` returns.
+    polyhedral: bool = False
+    #: Whether values of c may be smaller than c: bounds must not compare them at several points.
     approximate: bool = False
 
     @property
@@ -129,13 +74,14 @@ class Constraint(Function):
         raise NotImplementedError
 
     def projector(self) -> Callable[[Array], Array]:
-        """Return the projection, for a sequence of nearby points: it may reuse work from those before."""
+        """Return the projection for a sequence of nearby points: it may reuse work from earlier ones."""
         return self.project
 
     def followed(self) -> Constraint:
-        """Return the same set for many nearby points, with a cheaper function that may be too small.
+        """Return the same set with a cheaper function for many nearby points, whose values may be too small.
 
-        It reuses work from the points before; every run gets its own. Itself where nothing is cheaper.
+        It reuses work from earlier points, so that each run requires its own. The set itself is returned
+        where no function is cheaper.
         """
         return self
 
@@ -159,11 +105,12 @@ class Constraint(Function):
         return ValidInequality(-direction, -reached)
 
     def violation(self, x: Array) -> float:
-        """Return how far ``x`` is outside, relative to what the set compares; 0 for a feasible point.
+        """Return the relative violation of the constraint at ``x``; 0 for a feasible point.
 
-        Rows, balls and matrices are measured by their own data (`lopro.certificates.violation`). The default,
-        for functions of which nothing is known, is the first-order distance ``c / |g|`` over ``|x|``, or over
-        `typical_size` where that is larger. It must not depend on the units of ``x`` and of ``c``.
+        For rows, balls and matrices it is relative to their own data (`lopro.certificates.violation`). The
+        default, for functions of unknown structure, is the first-order distance ``c / |g|`` divided by
+        ``|x|``, or by `typical_size` where that is larger. It must not depend on the units of ``x`` and
+        ``c``.
         """
         c = self.value(x)
         if c <= 0.0:
@@ -172,11 +119,20 @@ class Constraint(Function):
         return c / (slope * size) if slope * size > 0.0 else float("inf")
 
     def violation_at(self, x: Array, image: Image) -> float:
-        """Return `violation` where the image of ``x`` is known already; override both to save the product."""
+        """Return `violation` for a known image of ``x``; override both to save the product."""
         return self.violation(x)
 
+    def violation_in_units(
+        self, x: Array, image: Image | None, units: Callable[[], Units]
+    ) -> float:
+        """Return `violation`, that of rows in units of the columns which several sets determine together.
+
+        ``image`` is that of ``x`` if it is known.
+        """
+        return self.violation(x) if image is None else self.violation_at(x, image)
+
     def absolute_violation(self, x: Array) -> float:
-        """Return how far ``x`` is outside in the units of ``c``, or of the row that is violated most."""
+        """Return the violation at ``x`` in the units of ``c``, or of the row that is violated most."""
         return max(0.0, float(self.value(x)))
 
     def column_units(self) -> Array | float | None:
@@ -184,24 +140,24 @@ class Constraint(Function):
         return self.typical_size()
 
     def relative_units(self) -> Array | None:
-        """Return units of the entries up to a common factor, the largest is 1; None for one of all."""
+        """Return units of the entries up to a common factor, the largest 1; None if all units are equal."""
         return None
 
     @property
     def sizes_for_free(self) -> bool:
-        """Whether `typical_size` costs no product with data that are large or known by their products."""
+        """Whether `typical_size` needs no product with large data or with an operator."""
         return all(m.sizes_for_free for m in self.members() if m is not self)
 
     def typical_size(self) -> float | None:
-        """Return a length that is typical of the points of the set, or None: a cone has none.
+        """Return a length that is typical of the points of the set, or None, as for a cone.
 
-        It only sets the scale of first steps and tolerances, so it need not be exact; but it must change
-        with the units of ``x``, and be cheap.
+        It only sets the scale of first steps and tolerances, so it need not be exact; but it must scale
+        with the units of ``x`` and be cheap.
         """
         return None
 
     def infeasibility(self) -> str | None:
-        """Return why the set is empty, if the data show it without computations; else None."""
+        """Return why the set is empty, if that follows from its data at little cost; else None."""
         return None
 
     def regularity(self) -> Constant | None:
@@ -236,53 +192,74 @@ class Constraint(Function):
         raise NotImplementedError
 
     def into_domain(self, dual: Image) -> Image:
-        """Return a dual near this one whose support is finite: after rounding it may be infinite."""
+        """Return a dual near this one at which the support function is finite in spite of rounding."""
         return dual
 
     def support_image(self, dual: Image) -> float:
         """Return ``sup {<dual, q> : q in Q}`` for a ``dual`` that is normal to ``Q`` somewhere."""
         raise NotImplementedError
 
-    # What the nearest point of several sets is found from (`lopro.constraints.nearest_of_all`).
+    # Descriptions that projections on intersections use (`lopro.constraints.nearest_of_all`).
 
     @property
     def as_matrix(self) -> Constraint:
-        """The same set with a matrix where it has an operator with few columns: that takes a product each."""
+        """The same set with a matrix in place of an operator with few columns, at one product for each."""
         return self
 
     @property
     def in_double(self) -> Constraint | None:
-        """The same set in double precision; None where that would copy a large matrix."""
+        """The same set in double precision; None where a large matrix would be copied."""
         return self
 
     @property
     def cone_rows(self) -> ConeRows | None:
-        """The set as rows of a cone program; None where it is not known as such."""
+        """The set as rows of a cone program; None where it has no such form."""
         return None
 
     @property
     def as_halfspaces(self) -> HalfSpaces | None:
-        """The set as half-spaces, equations from both sides; None for sets that are curved or large."""
+        """The set as half-spaces, two for each equation; None for curved sets and for large matrices."""
         return None
+
+    @property
+    def rows_and_sides(self) -> tuple[Any, Any]:
+        """``C`` and ``b`` of ``C x <= b``, on the host; only where ``polyhedral``."""
+        raise NotImplementedError
+
+    def rows_on_matrices(self, n: int) -> tuple[Any, Any, Any] | None:
+        """Return rows ``A, lower, upper`` on ``X.ravel()`` that describe the set beside a semidefinite cone.
+
+        The rows are symmetric matrices of size n. No rows for the cone itself, None for sets of other kinds.
+        """
+        return None
+
+    @property
+    def is_orthant(self) -> bool:
+        """Whether the set is ``x >= 0``."""
+        return False
+
+    def excludes_orthant(self) -> bool:
+        """Whether a proof shows that the set contains no ``x >= 0``."""
+        return False
 
     def boundary(self, near: Vector, slack: Vector, multiplier: Vector) -> list[Equation]:
         """Return equations of the boundary near a point, active by slack and multiplier of `cone_rows`."""
         return []
 
     def cuts_by_slopes(self, x: Array) -> bool:
-        """Whether a subgradient is all that is cheap to know of the set near ``x``."""
+        """Whether subgradients are the only cheap information on the set near ``x``."""
         return False
 
     def cuts(self, v: Vector, z: Array) -> list[Cut]:
-        """Return half-spaces that hold the set and not ``z``, whose real vector is ``v``.
+        """Return half-spaces that contain the set but not ``z``, whose real vector is ``v``.
 
-        They are the supporting half-space at the projection or, where projecting is expensive, that of a
-        slope.
+        The half-space supports the set at the projection of ``z`` or, where projecting is expensive, comes
+        from a subgradient.
         """
         if not self.cuts_by_slopes(z):
             p = to_real_vector(self.project(z))
             normal = v - p
-            # From nearby, the direction of the difference is rounding.
+            # At a short distance the direction of the difference is rounding.
             if np.linalg.norm(normal) > _NEARBY * (np.linalg.norm(v) + np.linalg.norm(p)):
                 return [Cut(normal, float(normal @ p))]
         c = self.value(z)

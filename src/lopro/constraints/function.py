@@ -17,7 +17,7 @@ __all__ = ["FunctionConstraint"]
 
 
 class FunctionConstraint(Constraint):
-    """The set ``{x : c(x) <= 0}`` of your own convex function.
+    """The set ``{x : c(x) <= 0}`` of a convex function given by callables.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class FunctionConstraint(Constraint):
     subgradient : callable
         One subgradient of ``c`` at ``x``, of the shape of ``x``; the gradient where ``smooth``.
     project : callable, optional
-        The exact projection on the set. Without it a generic method projects with values and
+        The exact projection on the set. Without it a generic method projects by values and
         subgradients alone.
     rho : float, optional
         A regularity constant: ``dist(x, set) <= max(c(x), 0) / rho`` for every ``x``.
@@ -99,7 +99,7 @@ class FunctionConstraint(Constraint):
         return self._checked("subgradient", self._subgradient(x), x)
 
     def projector(self) -> Callable[[Array], Array]:
-        """Return the projection, for a sequence of nearby points: each begins at the answer before it."""
+        """Return the projection for a sequence of nearby points; each starts from the previous result."""
         last: Array | None = None
 
         def project(x: Array) -> Array:
@@ -129,18 +129,18 @@ class FunctionConstraint(Constraint):
         return z
 
     def cuts_by_slopes(self, x: Array) -> bool:
-        """Whether projecting this point takes many values and subgradients: nothing better is known.
+        """Whether a projection of this point requires many values and subgradients.
 
-        In single precision, Newton's method on smooth functions is lost in their rounding.
+        In single precision rounding prevents Newton's method on smooth functions from converging.
         """
         return self._project is None and (not self.smooth or is_single(x))
 
     def _checked(self, name: str, result: Any, x: Array) -> Array:
-        """Check what a callable returned and copy it, so that no array is shared with the caller."""
+        """Return a copy of the result of a callable after checks; no array is shared with the caller."""
         if not is_array(result):
             raise TypeError(f"{name} must return an array, got {result!r}")
         if tuple(result.shape) != tuple(x.shape):
-            check_shape(f"what {name} returns", result, tuple(x.shape))
+            check_shape(f"the result of {name}", result, tuple(x.shape))
         return copy(result)
 
     def lipschitz(self, ball: Ball | None = None) -> Constant | None:

@@ -8,14 +8,9 @@ from functools import cached_property
 
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.constraints.joint_violation import JointViolation
-from lopro.constraints.nearest_of_all import NearestOfAll
+from lopro.constraints.nearest_of_all import NearestOfAll, stacked_rows
 from lopro.constraints.on_symmetric import on_symmetric
-from lopro.constraints.rows import LinearRows
-from lopro.core.arrays import (
-    Array,
-    copy,
-    widest,
-)
+from lopro.core.arrays import Array, copy, widest
 from lopro.core.real_vectors import from_real_vector, to_real_vector
 from lopro.errors import InfeasibleError
 from lopro.functions import Ball, Constant, Image, Linearization
@@ -32,20 +27,20 @@ class Intersection(Constraint):
     Parameters
     ----------
     *constraints : Constraint
-        The members; intersections among them are taken apart.
+        The members; intersections among them are replaced by their members.
     rho : float, optional
-        A regularity constant of the intersection, which the members' constants do not determine.
+        A regularity constant of the intersection: the constants of the members do not determine it.
 
     Notes
     -----
     Polyhedra alone are stacked and projected on as one. For polyhedra and residual balls a conic solver
-    finds what is active and Newton's method the point; rows on positive semidefinite matrices are met by
-    Newton's method on the dual. Otherwise Dykstra's method runs on the members'
-    projections, and where they meet at too flat an angle for it, an outer approximation by supporting
-    half-spaces takes over. Every way ends with a check or an error.
+    determines the active constraints and Newton's method the point; for rows on positive semidefinite
+    matrices Newton's method solves the dual. Otherwise Dykstra's method runs on the projections of the
+    members and, where these meet at too small an angle, outer approximation by supporting half-spaces.
+    Each method ends with a check of the point or an error.
 
-    Beside a cone of matrices, rows are replaced by their symmetric parts, and the bounds of entries
-    ``(i, j)`` and ``(j, i)`` become those of one: the set is the same, and slopes stay symmetric.
+    Beside a cone of matrices, rows are replaced by their symmetric parts, and bounds of the entries
+    ``(i, j)`` and ``(j, i)`` are merged: the set is the same, and subgradients are symmetric.
 
     Examples
     --------
@@ -112,7 +107,7 @@ class Intersection(Constraint):
         return tuple(part for m in self._members for part in m.image(x))
 
     def shares(self, image: Image) -> Iterator[tuple[Constraint, Image]]:
-        """Walk over the members with their shares of an image."""
+        """Yield the members with their parts of an image."""
         at = 0
         for m in self._members:
             yield m, image[at : at + m.image_length]
@@ -154,14 +149,14 @@ class Intersection(Constraint):
         return min(known, default=None)
 
     def column_units(self) -> Array | float | None:
-        if any(isinstance(m, LinearRows) for m in self._members):
-            return self._joint.units.known
-        return self.typical_size()
+        return self._joint.units.known if self._has_rows else self.typical_size()
 
     def relative_units(self) -> Array | None:
-        if any(isinstance(m, LinearRows) for m in self._members):
-            return self._joint.units.relative()
-        return None
+        return self._joint.units.relative() if self._has_rows else None
+
+    @property
+    def _has_rows(self) -> bool:
+        return any(m.polyhedral for m in self._members)
 
     def infeasibility(self) -> str | None:
         for m in self._members:
@@ -178,11 +173,10 @@ class Intersection(Constraint):
 
     @cached_property
     def _stacked(self) -> HalfSpaces | None:
-        """All rows together where every member is a polyhedron."""
-        polyhedra = [m for m in self._members if isinstance(m, LinearRows)]
-        if len(polyhedra) < len(self._members):
+        """The rows of all members where all are polyhedra; None otherwise."""
+        if not all(m.polyhedral for m in self._members):
             return None
-        return HalfSpaces.stacked([p.halfspaces for p in polyhedra])
+        return stacked_rows(self._members)
 
     def valid_inequality(self, x: Array, weight: float) -> ValidInequality:
         values = [m.value(x) for m in self._members]
@@ -190,7 +184,7 @@ class Intersection(Constraint):
         found = self._members[largest].valid_inequality(x, weight)
         if found.dual is None:
             return found
-        # The other members have no part in it.
+        # The multipliers of the other members are zero.
         dual: Image = ()
         for i, m in enumerate(self._members):
             dual += found.dual if i == largest else tuple(0.0 * part for part in m.image(x))
@@ -212,8 +206,9 @@ class Intersection(Constraint):
 
 
 def _largest_constant(constants: list[Constant | None], *, every: bool) -> Constant | None:
+    """Return the largest finite constant; None where one is not known and ``every`` one is required."""
     known = [c for c in constants if c is not None]
     if not known or (every and len(known) < len(constants)):
         return None
-    estimated = max(known, key=lambda c: c.value)
-    return estimated if math.isfinite(estimated.value) else None
+    largest = max(known, key=lambda c: c.value)
+    return largest if math.isfinite(largest.value) else None

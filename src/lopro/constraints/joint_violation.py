@@ -1,4 +1,4 @@
-"""The violation of several sets at once: rows are measured in units that all of them determine."""
+"""The violation of several sets: rows are measured in units that all sets determine together."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 
 from lopro.certificates import Units, column_units
 from lopro.constraints.base import Constraint
-from lopro.constraints.rows import LinearRows
 from lopro.core.arrays import Array
 from lopro.functions import Image
 
@@ -19,7 +18,7 @@ __all__ = ["JointViolation"]
 
 
 class JointViolation:
-    """Measures points against several sets.
+    """The relative violation of the worst of several sets, as a function of the point.
 
     Examples
     --------
@@ -39,32 +38,29 @@ class JointViolation:
         return max(self.of(member, x) for member in self._members)
 
     def of(self, member: Constraint, x: Array, image: Image | None = None) -> float:
-        """Return the relative violation of one of the sets, whose image of ``x`` may be known."""
-        if isinstance(member, LinearRows):
-            image = member.image(x) if image is None else image
-            return member.violation_of_rows(x, image, lambda: self.units).relative
-        return member.violation(x) if image is None else member.violation_at(x, image)
+        """Return the relative violation of one of the sets, for the image of ``x`` if it is known."""
+        return member.violation_in_units(x, image, lambda: self.units)
 
     @cached_property
     def units(self) -> Units:
         """The units of the columns that all sets determine together; one of them is a polyhedron."""
-        rows = [m for m in self._members if isinstance(m, LinearRows)]
-        size, own = math.prod(rows[0].shape), None
+        rows = [m.rows_and_sides for m in self._members if m.polyhedral]
+        size, own = rows[0][0].shape[1], None
         for member in self._members:
-            told = None if member in rows else member.column_units()
-            if told is not None:
-                sizes = np.broadcast_to(np.asarray(told, dtype=np.float64).ravel(), (size,))
+            known = None if member.polyhedral else member.column_units()
+            if known is not None:
+                sizes = np.broadcast_to(np.asarray(known, dtype=np.float64).ravel(), (size,))
                 own = sizes if own is None else np.minimum(own, sizes)
-        units = column_units([m.rows_and_sides for m in rows], size, own)
+        units = column_units(rows, size, own)
         of_matrices = any(m.is_semidefinite for m in self._members)
         return _of_matrices(units, math.isqrt(size)) if of_matrices else units
 
 
 def _of_matrices(units: Units, n: int) -> Units:
-    """Return units in which entries that have none take ``sqrt(u_ii u_jj)`` of the diagonal.
+    """Return units in which entries without a unit of their own have ``sqrt(u_ii u_jj)``.
 
-    Entries of positive semidefinite matrices are at most ``sqrt(X_ii X_jj)`` in modulus: rows that fix one to
-    0 are measured by that, not by what rounding has left of the entry.
+    Entries of positive semidefinite matrices are at most ``sqrt(X_ii X_jj)`` in modulus. So a row that
+    fixes an entry to 0 is measured by that size and not by the rounding error of the entry.
     """
     roots = np.sqrt(units.known[:: n + 1])
     pairs = np.where(units.groups >= 0, (roots[:, None] * roots).ravel(), 0.0)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 from typing import Any
 
-from lopro.constraints.compact import CompactSet
+from lopro.constraints.compact import NormDistance
 from lopro.core.arrays import Array, copy, is_array, namespace, norm, one_entry
 from lopro.core.moduli import unit_phase
 from lopro.core.validation import check_array, check_count, check_number, check_shape
-from lopro.functions import Ball, Constant, Source, atoms
+from lopro.functions import Constant, Source, atoms
 from lopro.functions.term import Term
 
 __all__ = ["L1Ball"]
 
 
-class L1Ball(CompactSet):
+class L1Ball(NormDistance):
     """The set ``{x : sum |x_i - c_i| <= size}``, through the function ``sum |x_i - c_i| - size``.
 
     Parameters
@@ -30,7 +29,7 @@ class L1Ball(CompactSet):
 
     Notes
     -----
-    ``c`` is the distance to the ball in the l1 norm, which is never below the Euclidean one: rho = 1,
+    Outside the ball ``c`` is the distance to it in the l1 norm, which is at least the Euclidean one: rho = 1,
     attained along the axes.
 
     Examples
@@ -43,7 +42,8 @@ class L1Ball(CompactSet):
     array([0., 1.])
     """
 
-    has_vertices = True  # complex vectors have a circle of them for each axis
+    norm_name = "l1"
+    has_vertices = True  # for complex vectors a circle of them on each axis
 
     def __init__(self, dim: int, size: float = 1.0, center: Any = None) -> None:
         self.dim = check_count("dim", dim)
@@ -74,10 +74,8 @@ class L1Ball(CompactSet):
     def subgradient(self, x: Array) -> Array:
         return unit_phase(self._from_center(x))
 
-    def violation(self, x: Array) -> float:
-        return max(0.0, self.value(x)) / self.size
-
-    def typical_size(self) -> float | None:
+    @property
+    def scale(self) -> float:
         return self.size
 
     def project(self, x: Array) -> Array:
@@ -89,12 +87,6 @@ class L1Ball(CompactSet):
         i = int(xp.argmax(xp.abs(direction)))
         corner = one_entry(self.dim, i, -self.size * unit_phase(direction[i : i + 1]), direction)
         return corner if self.center is None else corner + self.terms[0].offset_beside(corner)
-
-    def lipschitz(self, ball: Ball | None = None) -> Constant | None:
-        return Constant(math.sqrt(self.dim), Source.DERIVED, "the l1 norm")
-
-    def regularity(self) -> Constant | None:
-        return Constant(1.0, Source.DERIVED, "c is the distance in the l1 norm")
 
     def infimum(self) -> Constant | None:
         return Constant(-self.size, Source.DERIVED, "a norm is not negative")

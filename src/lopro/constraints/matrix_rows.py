@@ -10,11 +10,6 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.constraints.base import Constraint
-from lopro.constraints.on_symmetric import symmetrised
-from lopro.constraints.psd import PSDCone
-from lopro.constraints.rows import LinearRows
-from lopro.constraints.spectrahedron import Spectrahedron
-from lopro.core.arrays import to_numpy
 from lopro.newton.sdp.nearest import NearestProblem
 
 __all__ = ["MatrixRows", "matrix_rows"]
@@ -31,9 +26,9 @@ class MatrixRows:
     A : scipy.sparse array of shape (m, size^2)
         Symmetric rows, as functions of ``X.ravel()``, in double precision.
     lower, upper : arrays of shape (m,)
-        Their sides.
+        The bounds of the rows.
     counts : tuple of int
-        How many rows each member has, in the order of the members; 0 for the cone.
+        Number of rows of each member, in the order of the members; 0 for the cone.
     """
 
     size: int
@@ -48,7 +43,7 @@ class MatrixRows:
 
 
 def matrix_rows(members: Sequence[Constraint]) -> MatrixRows | None:
-    """Return an intersection of one cone of real matrices with rows; None for other sets.
+    """Return the rows of an intersection of one cone of real matrices with rows; None for other sets.
 
     Examples
     --------
@@ -62,43 +57,12 @@ def matrix_rows(members: Sequence[Constraint]) -> MatrixRows | None:
     if len(cones) != 1 or cones[0].shape is None:
         return None
     n = cones[0].shape[0]
-    found = [_rows(m, n) for m in members]
-    known = [rows for rows in found if rows is not None]
-    if len(known) < len(found):
+    rows = [m.rows_on_matrices(n) for m in members]
+    known = [r for r in rows if r is not None]
+    if len(known) < len(rows):
         return None
-    A = scipy.sparse.vstack([rows[0] for rows in known], format="csr")
+    A = scipy.sparse.vstack([r[0] for r in known], format="csr")
     if not A.shape[0]:
         return None
-    lower, upper = (np.concatenate([rows[i] for rows in known]) for i in (1, 2))
-    return MatrixRows(n, A, lower, upper, tuple(len(rows[1]) for rows in known))
-
-
-def _rows(set_: Constraint, n: int) -> tuple[Any, Any, Any] | None:
-    """Return symmetric rows with their sides; None for a set that is not made of rows."""
-    if isinstance(set_, PSDCone):
-        return scipy.sparse.csr_array((0, n * n)), np.zeros(0), np.zeros(0)
-    if isinstance(set_, Spectrahedron):
-        trace = scipy.sparse.csr_array(np.eye(n).reshape(1, -1))
-        return trace, np.array([set_.trace if set_.equality else -np.inf]), np.array([set_.trace])
-    if not isinstance(set_, LinearRows):
-        return None
-    if set_.M is None:
-        return _bounded_entries(set_, n)
-    matrix = set_.M.matrix
-    rows = scipy.sparse.csr_array(
-        matrix if scipy.sparse.issparse(matrix) else to_numpy(matrix), dtype=np.float64
-    )
-    both = symmetrised(rows, n)
-    return rows if both is None else both, set_.lower, set_.upper
-
-
-def _bounded_entries(box: LinearRows, n: int) -> tuple[Any, Any, Any]:
-    low, high = box.lower, box.upper
-    # Entries (i, j) and (j, i) are one; where their bounds differ, rows for both are kept.
-    same = np.array_equal(low, low.T) and np.array_equal(high, high.T)
-    bounded = np.isfinite(low) | np.isfinite(high)
-    i, j = np.nonzero(np.tril(bounded) if same else bounded)
-    halves = np.full(2 * len(i), 0.5)
-    places = np.tile(np.arange(len(i)), 2), np.concatenate([i * n + j, j * n + i])
-    A = scipy.sparse.csr_array((halves, places), (len(i), n * n))
-    return A, low[i, j], high[i, j]
+    lower, upper = (np.concatenate([r[i] for r in known]) for i in (1, 2))
+    return MatrixRows(n, A, lower, upper, tuple(len(r[1]) for r in known))

@@ -1,6 +1,6 @@
-"""Rows on symmetric matrices: the same set beside a cone of such matrices, with symmetric normals.
+"""Rows on symmetric matrices, rewritten with symmetric normals.
 
-Projections on single rows, and slopes, then stay symmetric, as the cone requires of its points.
+Projections on such rows, and their slopes, are symmetric, as a cone of matrices requires of its points.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from lopro.constraints.affine import Affine
 from lopro.constraints.base import Constraint
 from lopro.constraints.polyhedron import Box, Polyhedron
 from lopro.constraints.rows import LinearRows
-from lopro.core.arrays import asarray_like, namespace
+from lopro.constraints.symmetrised import symmetrised
+from lopro.core.arrays import asarray_like
 
 __all__ = ["on_symmetric"]
 
 
 def on_symmetric(set_: Constraint) -> Constraint:
-    """Return a set that has the same symmetric matrices as members, with symmetric normals.
+    """Return a set with symmetric normals that contains the same symmetric matrices.
 
     Examples
     --------
@@ -63,39 +64,14 @@ def _box_on_symmetric(box: LinearRows) -> Constraint:
     return Box(asarray_like(least, box.like), asarray_like(most, box.like), box.form)
 
 
-def symmetrised(matrix: Any, n: int) -> Any:
-    """Return rows ``(A + A') / 2`` for rows A that act on raveled matrices; None where they are so already.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lopro.constraints.on_symmetric import symmetrised
-    >>> symmetrised(np.array([[0.0, 1.0, 0.0, 0.0]]), 2)
-    array([[0. , 0.5, 0.5, 0. ]])
-    """
-    if scipy.sparse.issparse(matrix):
-        entries = scipy.sparse.coo_array(matrix)
-        i, places = entries.coords
-        turned = (places % n) * n + places // n
-        other = scipy.sparse.csr_array((entries.data, (i, turned)), matrix.shape)
-        rows = matrix.tocsr()
-        return None if (rows != other).nnz == 0 else scipy.sparse.csr_array(0.5 * (rows + other))
-    xp = namespace(matrix)
-    cube = xp.reshape(matrix, (matrix.shape[0], n, n))
-    both = xp.permute_dims(cube, (0, 2, 1))
-    if bool(xp.all(cube == both)):
-        return None
-    return xp.reshape(0.5 * (cube + both), (matrix.shape[0], n * n))
-
-
 def _groups(M: Any) -> tuple[Any, Any]:
-    """Return the first of each group of equal rows, in the order of the rows, and the group of each row."""
+    """Return the first row of each group of equal rows, in order, and the group of each row."""
     M.sort_indices()
-    # Equal rows have equal products with any vector; that the others differ is checked.
+    # Equal rows have equal products with any vector; the converse is checked.
     keys = M @ np.random.default_rng(0).standard_normal(M.shape[1]).astype(M.dtype)
     _, first, group = np.unique(keys, return_index=True, return_inverse=True)
     if (M[first][group] != M).nnz:
         return np.arange(M.shape[0]), np.arange(M.shape[0])
-    # Multipliers are handed out in this order.
+    # Multipliers are returned in this order.
     order = np.argsort(first)
     return first[order], np.argsort(order)[group]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy  # parts of it load when first used
 
 from lopro.constraints.base import Constraint, ValidInequality
 from lopro.constraints.row_forms import RowForm
@@ -37,7 +38,7 @@ class Polyhedron(LinearRows):
 
     Notes
     -----
-    The regularity constant is Hoffman's, from an enumeration of row sets: exact for small systems,
+    The regularity constant is Hoffman's, computed by enumeration of row sets: exact for small systems,
     None for large ones.
 
     Departures
@@ -57,7 +58,9 @@ class Polyhedron(LinearRows):
     def __init__(self, C: Any, b: Any, form: RowForm | None = None, shape: Any = None) -> None:
         M = linear_map(C, "C")
         if not M.explicit:
-            raise TypeError("C must be an array or a sparse matrix: its rows have to be read")
+            raise TypeError(
+                "C must be an array or a sparse matrix, because its rows are read; got an operator"
+            )
         if is_complex(M.like):
             raise TypeError(f"C must be real, got dtype {M.like.dtype}")
         given = check_array("b", b, ndim=1, allow_complex=False)
@@ -110,6 +113,17 @@ class Box(Polyhedron):
         """Whether the set is ``x >= 0``."""
         return bool((self.lower == 0.0).all() and np.isposinf(self.upper).all())
 
+    def rows_on_matrices(self, n: int) -> tuple[Any, Any, Any]:
+        # Entries (i, j) and (j, i) are the same; where their bounds differ, both rows are kept.
+        low, high = self.lower, self.upper
+        same = np.array_equal(low, low.T) and np.array_equal(high, high.T)
+        bounded = np.isfinite(low) | np.isfinite(high)
+        i, j = np.nonzero(np.tril(bounded) if same else bounded)
+        halves = np.full(2 * len(i), 0.5)
+        places = np.tile(np.arange(len(i)), 2), np.concatenate([i * n + j, j * n + i])
+        A = scipy.sparse.csr_array((halves, places), (len(i), n * n))
+        return A, low[i, j], high[i, j]
+
     def regularity(self) -> Constant | None:
         bounded = np.count_nonzero(np.isfinite(self.lower) | np.isfinite(self.upper))
         rho = self.form.of_orthonormal_rows(int(bounded))
@@ -140,12 +154,12 @@ class Box(Polyhedron):
         return namespace(direction).where(direction > 0.0, low, high)
 
     def support_inequality(self, direction: Array) -> ValidInequality:
-        # A corner is exact; the solution of a linear program is not.
+        # A corner is exact, in contrast to the solution of a linear program.
         return Constraint.support_inequality(self, direction)
 
 
 def _bound(name: str, value: Any) -> np.ndarray[Any, Any]:
-    """Check a bound that may be infinite but not NaN, and bring it to the host."""
+    """Return a bound on the host after a check; it may be infinite but not NaN."""
     host = host_array(name, value)
     finite = np.where(np.isinf(host), 0.0, host) if host.dtype.kind in "fiu" else value
     check_array(name, finite, allow_complex=False)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import scipy  # parts of it load when first used
 
 from lopro.certificates import feasibility_tolerance
 from lopro.certificates.violation import matrix_units
 from lopro.constraints.base import ValidInequality
 from lopro.constraints.compact import OwnImage
-from lopro.constraints.psd_forms import Distance, KyFan, MinEigenvalue, NegativeSum, PSDForm
+from lopro.constraints.psd_forms import MinEigenvalue, PSDForm
 from lopro.constraints.semidefinite_rows import semidefinite_rows
 from lopro.core.arrays import (
     Array,
@@ -40,10 +42,12 @@ from lopro.projections.tracking import EigenpairTracker, can_follow
 
 __all__ = ["PSDCone"]
 
-#: Rows from which on a Cholesky factorisation is tried before the eigenvalues: 3 ms of 40 ms at 500 rows.
+#: Number of rows from which a bound of rounding proved by a Cholesky factorisation may replace the least
+#: eigenvalue in violations; at 500 rows the factorisation takes 3 ms, the eigenvalues 40 ms.
 _LARGE = 1000
-#: Accuracy of the eigenpairs that long loops follow, relative to the larger of the least eigenvalue and their
-#: root mean square: one product a step for matrices that change little. Table 2 is measured with it.
+#: Accuracy of the eigenpairs that are followed in long loops, relative to the larger of the least
+#: eigenvalue and the root mean square of all: one product for each step while matrices change little. Table
+#: 2 of the paper is measured with it.
 FOLLOWED = 0.1
 
 
@@ -55,12 +59,12 @@ class PSDCone(OwnImage):
     dim : int
         Number of rows.
     form : MinEigenvalue, KyFan, NegativeSum or Distance
-        Which function ``c`` describes the set outside of it. Inside, every form is
-        ``-lambda_min``, which is the distance to the boundary with a minus sign.
+        Which function ``c`` describes the set at points outside. Inside, every form is
+        ``-lambda_min``, minus the distance to the boundary.
     accuracy : float
-        0 requires exact eigenpairs. With a number below 1, forms that need few of them follow those of
-        large matrices that change little from call to call (`EigenpairTracker`). The steps of the paper's
-        methods follow them in any case, unless a theorem promises something of the steps.
+        0 requires exact eigenpairs. With a positive number below 1, forms that need few of them update those
+        of the previous call for large matrices that change little (`EigenpairTracker`). The steps of the
+        paper's methods do that in any case, unless a theorem makes a statement on the steps.
 
     Notes
     -----
@@ -69,8 +73,8 @@ class PSDCone(OwnImage):
     the previous call.
 
     With ``accuracy > 0`` values and slopes depend on the calls before, within that accuracy. Values are
-    then never above ``c``, slopes are eps-subgradients (any unit ``u`` proves ``-lambda_min(Y) >= -u'Y u``):
-    subgradient methods lose eps, certificates nothing. `violation` and `project` are exact regardless.
+    then never above ``c``, and slopes are eps-subgradients (``-lambda_min(Y) >= -u'Y u`` for any unit ``u``):
+    subgradient methods lose eps, certificates nothing. `violation` and `project` are exact in any case.
 
     Departures
     ----------
@@ -95,16 +99,16 @@ class PSDCone(OwnImage):
     def __init__(self, dim: int, form: PSDForm | None = None, accuracy: float = 0.0) -> None:
         self.dim = check_count("dim", dim)
         self.form: PSDForm = MinEigenvalue() if form is None else form
-        if not isinstance(self.form, (MinEigenvalue, KyFan, NegativeSum, Distance)):
+        if not isinstance(self.form, PSDForm):
             raise TypeError(
                 f"form must be MinEigenvalue(), KyFan(k), NegativeSum() or Distance(), got {form!r}"
             )
-        if isinstance(self.form, KyFan) and self.form.k > self.dim:
-            raise ValueError(f"k must be at most dim={self.dim}, got {self.form.k}")
         self.shape = (self.dim, self.dim)
         self.accuracy = check_number("accuracy", accuracy, minimum=0.0, maximum=1.0)
         self._start: Array | None = None
         k = self.form.pairs(self.dim)
+        if k is not None and k > self.dim:
+            raise ValueError(f"k must be at most dim={self.dim}, got {k}")
         follows = k is not None and self.accuracy > 0.0
         self._tracker = EigenpairTracker(k or 1, self.accuracy) if follows else None
         self.approximate = follows
@@ -138,7 +142,7 @@ class PSDCone(OwnImage):
             c, weights = self.form.weigh(depths[depths > 0.0])
         used = vectors[:, : len(weights)]
         scaled = used * asarray_like(-weights, used)
-        one = len(weights) == 1  # then it is faster than a product, and the same
+        one = len(weights) == 1  # the elementwise product is faster and has the same entries
         return c, lambda: scaled * adjoint(used) if one else scaled @ adjoint(used)
 
     def _lowest(self, x: Array) -> tuple[Array, Array]:
@@ -150,7 +154,7 @@ class PSDCone(OwnImage):
             return followed
         start = self._start if self._start is not None and self._start.dtype == x.dtype else None
         values, vectors = smallest_eigenpairs(x, k, start)
-        # Kept for speed alone: where the next run starts.
+        # The start of the next run, which affects only its speed.
         if isinstance(vectors, np.ndarray):
             self._start = vectors.sum(axis=1)
         return values, vectors
@@ -166,8 +170,8 @@ class PSDCone(OwnImage):
         if self.dim <= 64:
             skew, whole = x - adjoint(x), x
         else:
-            # (X - X^H) v has the expected length |X - X^H|_F for a random v: two products
-            # instead of passes over whole matrices, which would dominate the time of this loop.
+            # (X - X^H) v has the expected length |X - X^H|_F for a random v. Two products take
+            # the place of passes over whole matrices, which would dominate the time of a step.
             v = self._probe.beside(x)
             forward = x @ v
             skew, whole = forward - adjoint(adjoint(v[:, None]) @ x)[:, 0], forward
@@ -190,10 +194,10 @@ class PSDCone(OwnImage):
     # The geometry of the set.
 
     def violation(self, x: Array) -> float:
-        """Return minus the least eigenvalue in units of the diagonal; of large matrices a bound of rounding.
+        """Return minus the least eigenvalue in units of the diagonal; a bound of rounding for large matrices.
 
         See `lopro.certificates.violation.matrix_units`. A Cholesky factorisation takes a tenth of the time
-        of eigenvalues; it proves that there is no negative one, or none but rounding.
+        of eigenvalues; it proves that none is negative, or none beyond rounding.
         """
         self._check_symmetric(x)
         S = symmetric_part(_without_zero_rows(x))
@@ -212,6 +216,9 @@ class PSDCone(OwnImage):
                 return blur
         return max(0.0, -float(eigenvalues(S)[0]))
 
+    def rows_on_matrices(self, n: int) -> tuple[Any, Any, Any]:
+        return scipy.sparse.csr_array((0, n * n)), np.zeros(0), np.zeros(0)
+
     def conic_form(self, complex_points: bool = False) -> list[ConeRows]:
         return semidefinite_rows(self.dim, complex_points)
 
@@ -220,8 +227,8 @@ class PSDCone(OwnImage):
         return project_psd(x)
 
     def project_image(self, image: Image) -> Image:
-        # Not checked: near the origin the image may be smaller than the rounding of the terms it is the
-        # difference of. Its symmetric part is projected.
+        # Symmetry is not checked: near the origin the image may be smaller than the rounding of the terms
+        # it is the difference of. Its symmetric part is projected.
         return (project_psd(image[0]),)
 
     def valid_inequality(self, x: Array, weight: float) -> ValidInequality:
@@ -229,7 +236,7 @@ class PSDCone(OwnImage):
         return ValidInequality(weight * self.subgradient(x), 0.0)
 
     def into_domain(self, dual: Image) -> Image:
-        """Return the dual less a multiple of the identity, where it has positive eigenvalues by rounding."""
+        """Return the dual minus a multiple of the identity that removes eigenvalues positive by rounding."""
         V = symmetric_part(dual[0])
         largest = -float(eigenvalues(-V)[0]) + (self.dim + 8) * eps(V) * norm(V)
         if largest <= 0.0:
@@ -241,7 +248,7 @@ class PSDCone(OwnImage):
 
 
 def _without_zero_rows(x: Array) -> Array:
-    """Return a matrix without rows and columns of zeros, but one: other eigenvalues are as they were."""
+    """Return a matrix without its zero rows and columns but one, which has the same set of eigenvalues."""
     if not isinstance(x, np.ndarray):
         return x
     kept = np.flatnonzero(x.any(axis=0) | x.any(axis=1))

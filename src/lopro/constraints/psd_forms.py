@@ -15,11 +15,11 @@ __all__ = ["Distance", "KyFan", "MinEigenvalue", "NegativeSum", "PSDForm", "Valu
 Values: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
 
-class _Form:
+class PSDForm:
     """A function ``c`` of the negative eigenvalues; the defaults are those of a norm of all of them."""
 
     def pairs(self, dim: int) -> int | None:
-        """Return how many of the smallest eigenpairs are needed; None for all."""
+        """Return the number of smallest eigenpairs that are needed; None for all."""
         return None
 
     def weigh(self, depths: Values) -> tuple[float, Values]:
@@ -36,7 +36,7 @@ class _Form:
 
 
 @dataclass(frozen=True)
-class MinEigenvalue(_Form):
+class MinEigenvalue(PSDForm):
     """``c(X) = -lambda_min(X)``: one eigenpair; ``rho = 1/sqrt(d)``, slope 1.
 
     Examples
@@ -54,7 +54,7 @@ class MinEigenvalue(_Form):
 
 
 @dataclass(frozen=True)
-class KyFan(_Form):
+class KyFan(PSDForm):
     """``c(X)`` = the sum of the ``k`` most negative eigenvalues, sign changed.
 
     ``rho = min(1, k/sqrt(d))`` with slope ``sqrt(k)``: at ``k`` near ``sqrt(d)`` the ratio of the
@@ -83,7 +83,7 @@ class KyFan(_Form):
 
 
 @dataclass(frozen=True)
-class NegativeSum(_Form):
+class NegativeSum(PSDForm):
     """``c(X)`` = the sum of all negative eigenvalues, sign changed; ``rho = 1``, slope sqrt(d).
 
     Examples
@@ -98,7 +98,7 @@ class NegativeSum(_Form):
 
 
 @dataclass(frozen=True)
-class Distance(_Form):
+class Distance(PSDForm):
     """``c(X)`` = the Frobenius distance to the cone: ``rho = 1``, slope 1, all eigenpairs.
 
     Examples
@@ -111,6 +111,3 @@ class Distance(_Form):
     def weigh(self, depths: Values) -> tuple[float, Values]:
         length = float(np.linalg.norm(depths))
         return length, depths / length
-
-
-PSDForm: TypeAlias = MinEigenvalue | KyFan | NegativeSum | Distance

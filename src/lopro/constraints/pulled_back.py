@@ -1,4 +1,4 @@
-"""Valid inequalities from multipliers of images, with what rounding may have changed of their directions."""
+"""Valid inequalities from multipliers of images, with bounds of the rounding of their directions."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from lopro.functions import Image
 
 __all__ = ["pulled_back", "stretch_at"]
 
-#: Roundings of a product, in units of the norm of the map times that of the multiplier.
+#: Roundings charged to a product, relative to the norm of the map times that of the multiplier. A statistical
+#: estimate, not a bound: errors of a sum of n terms grow like sqrt(n), as does the norm of such a sum.
 _ROUNDINGS = 8.0
 
 
 def pulled_back(constraint: Constraint, dual: Image, x: Array, image: Image) -> ValidInequality:
     """Return the inequality of multipliers of the images of a set, where ``x`` has this image.
 
-    Directions that cancel are known no better than their terms: that is its ``blur``.
+    Where its terms cancel, the direction has the rounding error of the terms, which is its ``blur``.
 
     Examples
     --------
@@ -37,6 +38,6 @@ def pulled_back(constraint: Constraint, dual: Image, x: Array, image: Image) -> 
 
 
 def stretch_at(x: Array, image: Array) -> float:
-    """Return ``|A x| / |x|``: residuals that are nearly orthogonal to all columns do not show their size."""
+    """Return ``|A x| / |x|``, an estimate of ``|A|``; a residual orthogonal to all columns gives none."""
     moved, length = norms(image, x)
     return moved / length if 0.0 < length < math.inf else 0.0

@@ -1,9 +1,9 @@
-"""The two functions that describe a residual ball: the squared residual of the paper, and the plain norm."""
+"""The two functions that describe a residual ball: the squared residual of the paper, and the norm."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 __all__ = ["ResidualForm", "ResidualNorm", "SquaredResidual"]
 
@@ -19,8 +19,11 @@ class SquaredResidual:
     5.0
     """
 
+    #: Whether the gradient is Lipschitz continuous everywhere; otherwise the function itself is.
+    smooth: ClassVar[bool] = True
+
     def value(self, length: float, sigma: float) -> float:
-        """Return ``c`` where the residual has this length."""
+        """Return ``c`` for a residual of this length."""
         return length**2 - sigma**2
 
     def slope(self, length: float) -> float:
@@ -28,7 +31,7 @@ class SquaredResidual:
         return 2.0
 
     def regularity(self, smallest: float, inner_radius: float, sigma: float) -> float:
-        """Return rho: ``|w|^2 - s^2 >= 2 s (|w| - s)`` for the part ``w`` in the range of A."""
+        """Return rho, from ``|w|^2 - s^2 >= 2 s (|w| - s)`` for the part ``w`` in the range of A."""
         return 2.0 * smallest * inner_radius
 
 
@@ -43,8 +46,10 @@ class ResidualNorm:
     1.0
     """
 
+    smooth: ClassVar[bool] = False
+
     def value(self, length: float, sigma: float) -> float:
-        """Return ``c`` where the residual has this length."""
+        """Return ``c`` for a residual of this length."""
         return length - sigma
 
     def slope(self, length: float) -> float:

@@ -1,4 +1,4 @@
-"""Functions that describe a set of rows: the largest excess, and the norm of all."""
+"""Functions that describe a set of rows: the largest violation, and the norm of all violations."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from lopro.constraints.hoffman import hoffman_max, hoffman_norm
-from lopro.core.arrays import (
-    Array,
-    norm,
-)
+from lopro.core.arrays import Array, norm
 from lopro.functions import Constant, Linearization, Source
 
 __all__ = ["MaxForm", "NormForm", "Numbers", "RowForm"]
@@ -22,7 +19,7 @@ Numbers: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
 @dataclass(frozen=True)
 class MaxForm:
-    """``c(x) = max_i (c_i x - b_i)``: one active row at a time, negative inside.
+    """``c(x) = max_i (c_i x - b_i)``: the slope is one active row; negative inside the set.
 
     Examples
     --------
@@ -45,17 +42,17 @@ class MaxForm:
         return None
 
     def hoffman(self, C: Numbers) -> float | None:
-        """Return the regularity constant of ``C x <= b``; None for too many sets of rows."""
+        """Return the regularity constant of ``C x <= b``; None if there are too many sets of rows."""
         return hoffman_max(C)
 
     def of_orthonormal_rows(self, count: int) -> float:
-        """Return the regularity constant where rows, each with one side or two, are orthonormal."""
+        """Return the regularity constant for ``count`` orthonormal rows with one side or two each."""
         return 1.0 / math.sqrt(count)
 
 
 @dataclass(frozen=True)
 class NormForm:
-    """``c(x) = |[C x - b]_+|_2``: all violated rows at once, zero inside.
+    """``c(x) = |[C x - b]_+|_2``: the slope combines all violated rows; zero inside the set.
 
     Examples
     --------
@@ -82,11 +79,11 @@ class NormForm:
         return Constant(0.0, Source.DERIVED, "a norm is not negative")
 
     def hoffman(self, C: Numbers) -> float | None:
-        """Return the regularity constant of ``C x <= b``; None for too many sets of rows."""
+        """Return the regularity constant of ``C x <= b``; None if there are too many sets of rows."""
         return hoffman_norm(C)
 
     def of_orthonormal_rows(self, count: int) -> float:
-        """Return the regularity constant where rows, each with one side or two, are orthonormal."""
+        """Return the regularity constant for ``count`` orthonormal rows with one side or two each."""
         return 1.0
 
 

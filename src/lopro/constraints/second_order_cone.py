@@ -39,19 +39,21 @@ from lopro.projections.newton import Equation, polish
 
 __all__ = ["SecondOrderCone"]
 
-#: Rows up to which their Gram matrix is formed: it takes no longer than a projection by a conic solver.
+#: Number of rows up to which their Gram matrix is formed: that takes no longer than a projection by a conic
+#: solver.
 _FEW_ROWS = 2000
-#: ``|A x + b|`` below this share of its terms counts as the apex, where there is no gradient.
+#: ``|A x + b|`` below this share of its terms counts as the apex, where there is no gradient: a gradient
+#: would have ten correct digits there.
 _APEX = 1e-6
 
 
 class SecondOrderCone(MappedFunction, Constraint):
-    """The set ``{x : |A x + b|_2 <= c'x + d}``, through the difference of both sides.
+    """The set ``{x : |A x + b|_2 <= c'x + d}``, described by the difference of both sides.
 
     Parameters
     ----------
     A : array, scipy.sparse matrix, LinearOperator or LinearMap of shape (m, n)
-        Real. The entries are copied beside those of ``c``; of an operator they are read by products.
+        Real. The entries are copied together with ``c``; those of an operator are computed by products.
     b : array of shape (m,), optional
         Zero if not given.
     c : array of shape (n,), optional
@@ -120,7 +122,9 @@ class SecondOrderCone(MappedFunction, Constraint):
         return Constant(math.sqrt(2.0) * largest.value, largest.source, "root of 2 times |(c, A)|")
 
     def infeasibility(self) -> str | None:
-        return "no norm is below d < 0, and c is zero" if self._trivially_empty else None
+        if not self._trivially_empty:
+            return None
+        return "the set is empty: d < 0, c is zero, and a norm is not negative"
 
     def violation(self, x: Array) -> float:
         return self.violation_at(x, self.image(x))
@@ -128,7 +132,7 @@ class SecondOrderCone(MappedFunction, Constraint):
     def violation_at(self, x: Array, image: Image) -> float:
         u, t = self.sides(image)
         excess = norm(u) - t
-        # Both sides are sums: what they compare is the size of their terms.
+        # Both sides are sums, so that the violation is relative to the size of their terms.
         return excess / (norm(image[0]) + norm(self.offset)) if excess > 0.0 else 0.0
 
     def typical_size(self) -> float | None:
@@ -151,12 +155,10 @@ class SecondOrderCone(MappedFunction, Constraint):
         return (self.terms[0].into_domain(dual[0]),)
 
     def support_image(self, dual: Image) -> float:
-        """Return ``<-offset, nu>``, rounded up: lower bounds rest on it."""
+        """Return ``<-offset, nu>``, rounded up, because lower bounds rest on it."""
         (nu,) = dual
         own = self.terms[0].offset_beside(nu)
         return inner(own, nu) + 8.0 * eps(nu) * norm(self.offset) * norm(nu)
-
-    # Projections.
 
     @property
     def projects_in_closed_form(self) -> bool:
@@ -182,7 +184,7 @@ class SecondOrderCone(MappedFunction, Constraint):
 
     @cached_property
     def _frame(self) -> float | None:
-        """``a`` where ``D D' = a I``, so that a projection of the image moves x along the rows; else None."""
+        """``a`` with ``D D' = a I``, for which projections of the image give those of x; else None."""
         if self._gram is None:
             return None
         a = float(self._gram[0, 0])
@@ -190,7 +192,7 @@ class SecondOrderCone(MappedFunction, Constraint):
         return a if off <= 4.0 * float(np.finfo(np.float64).eps) * a and a > 0.0 else None
 
     def _apex(self, x: Array) -> Array | None:
-        """Return the nearest point where both sides are 0, if multipliers prove that none is nearer."""
+        """Return the nearest point where both sides are 0, if multipliers prove it to be the projection."""
         if self._gram is None or self.D.shape[0] > self.D.shape[1]:
             return None
         z = self.image(x)[0]
@@ -202,7 +204,7 @@ class SecondOrderCone(MappedFunction, Constraint):
         return point if self.violation(point) <= 1e2 * eps(x) else None
 
     def projector(self) -> Callable[[Array], Array]:
-        """Return the projection, for a sequence of nearby points: each begins at the answer before it."""
+        """Return the projection for a sequence of nearby points; each starts from the previous result."""
         last: Array | None = None
 
         def project(x: Array) -> Array:
@@ -256,7 +258,7 @@ class SecondOrderCone(MappedFunction, Constraint):
         return not self.projects_in_closed_form
 
     def _equations(self, near: Vector) -> list[Equation]:
-        """Return the boundary near a point as equations; none near the apex, where there is no gradient."""
+        """Return the boundary near a point as an equation; none near the apex, where there is no gradient."""
         D, offset = self.cone_rows.rows, to_real_vector(self.offset)
         u = offset - D @ near
         if np.linalg.norm(u[1:]) <= _APEX * (np.linalg.norm(offset) + np.linalg.norm(D @ near)):
@@ -274,7 +276,7 @@ class SecondOrderCone(MappedFunction, Constraint):
 
 
 def _vector(name: str, given: Any, size: int, like: Array) -> Array:
-    """Return a vector beside the entries of A; zeros if it is not given."""
+    """Return a vector in the library of A after checks; zeros if it is not given."""
     if given is None:
         return asarray_like(np.zeros(size), like)
     found = check_array(name, given, ndim=1, allow_complex=False)

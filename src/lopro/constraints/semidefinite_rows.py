@@ -14,7 +14,7 @@ __all__ = ["semidefinite_rows"]
 
 
 def semidefinite_rows(d: int, complex_points: bool) -> list[ConeRows]:
-    """Require that a matrix is symmetric (Hermitian) and positive semidefinite.
+    """Return rows of cones that hold if a matrix is symmetric (Hermitian) and positive semidefinite.
 
     A Hermitian matrix is positive semidefinite if and only if ``[[Re, -Im], [Im, Re]]`` is.
     """
@@ -28,7 +28,7 @@ def semidefinite_rows(d: int, complex_points: bool) -> list[ConeRows]:
     above, below = np.triu_indices(entries.order, 1)
     ones = np.ones(len(above))
     skew = entries.pick(above, below, ones) - entries.pick(below, above, ones)
-    # In the complex case every equation is trivial or occurs twice: keep one of each.
+    # In the complex case every equation is trivial or occurs twice; one of each pair is kept.
     keep = _distinct_rows(skew)
     equations = ConeRows(skew[keep].tocsc(), np.zeros(len(keep)), Zero(len(keep)))
     cone = ConeRows(rows.tocsc(), np.zeros(len(i)), PSDTriangle(entries.order))
@@ -44,7 +44,7 @@ class _Entries:
         self._size = (2 if complex_points else 1) * d * d
 
     def pick(self, i: Any, j: Any, weight: Any, at: Any = None, count: int | None = None) -> Any:
-        """Return ``count`` rows, of which the rows ``at`` select ``weight`` times entry ``(i, j)``."""
+        """Return ``count`` rows; those with indices ``at`` select ``weight`` times the entries ``(i, j)``."""
         at = np.arange(len(i)) if at is None else at
         d = self._d
         column = (i % d) * d + j % d
@@ -57,7 +57,7 @@ class _Entries:
 
 
 def _distinct_rows(rows: Any) -> Any:
-    """Return the indices of nonzero rows, without those that repeat an earlier one up to the sign."""
+    """Return the indices of nonzero rows without those that equal an earlier one up to sign."""
     rows.eliminate_zeros()
     rows.sort_indices()
     seen: dict[tuple[int, ...], int] = {}

@@ -1,4 +1,4 @@
-"""Points that are not vectors, for sets whose maps act on vectors."""
+"""Points of any shape, for sets whose maps act on vectors."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class ShapedPoints(Constraint):
         return namespace(x).reshape(x, (-1,))
 
     def _point(self, v: Array) -> Array:
-        """Return the point that a vector stands for."""
+        """Return a vector in the shape of a point."""
         return v if len(self.shape) == 1 else namespace(v).reshape(v, self.shape)
 
 
 def checked_point_shape(shape: Any, C: LinearMap) -> tuple[int, ...]:
-    """Return the shape of the points that rows act on; vectors by default."""
+    """Return the shape of the points that the rows of ``C`` act on; by default that of vectors."""
     if shape is None:
         return (C.shape[1],)
     found = checked_shape(shape)
     if math.prod(found) != C.shape[1]:
         raise ValueError(
-            f"shape must hold the {C.shape[1]} numbers that the rows of {C.name} act on, got {found}"
+            f"shape must have {C.shape[1]} entries, as the rows of {C.name} have, got {found}"
         )
     return found

@@ -1,18 +1,17 @@
-"""The simplex, filled or its face only, through its distance in the l1 norm."""
+"""The simplex, filled or its face alone, through the distance in the l1 norm."""
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.constraints.compact import CompactSet, total_row
+from lopro.constraints.compact import NormDistance, total_row
 from lopro.core.arrays import Array, is_complex, namespace, one_entry
 from lopro.core.validation import check_count, check_number, check_shape
 from lopro.engines.cones import ConeRows, halfspace_rows
-from lopro.functions import Ball, Constant, Source
+from lopro.functions import Constant, Source
 from lopro.functions.atoms import Interval
 from lopro.functions.simplex import project_simplex
 from lopro.functions.term import Term
@@ -21,7 +20,7 @@ from lopro.maps import linear_map
 __all__ = ["Simplex", "excess", "excess_slopes"]
 
 
-class Simplex(CompactSet):
+class Simplex(NormDistance):
     """The set ``{x >= 0 : sum x = total}``, or ``sum x <= total`` without ``equality``.
 
     Parameters
@@ -29,15 +28,15 @@ class Simplex(CompactSet):
     dim : int
         Length of the vectors.
     total : float
-        What the entries add up to; positive.
+        The sum of the entries; positive.
     equality : bool
-        Whether they have to add up to exactly that.
+        Whether the sum must equal ``total`` exactly.
 
     Notes
     -----
     ``c(x) = sum [-x_i]_+ + |sum [x_i]_+ - total|`` (its positive part without ``equality``) is the
-    distance to the set in the l1 norm: negative entries have to rise to 0, and the others have to
-    make up for what is left. The Euclidean distance is never longer, so rho = 1.
+    distance to the set in the l1 norm: negative entries have to be raised to 0, and the others have to
+    compensate the difference of the sums. The Euclidean distance is never longer, so rho = 1.
 
     Examples
     --------
@@ -49,6 +48,7 @@ class Simplex(CompactSet):
     array([0., 1.])
     """
 
+    norm_name = "l1"
     has_vertices = True
     real_only = True
 
@@ -80,10 +80,8 @@ class Simplex(CompactSet):
         self._check(x)
         return excess_slopes(x, self.total, self.equality)
 
-    def violation(self, x: Array) -> float:
-        return self.value(x) / self.total
-
-    def typical_size(self) -> float | None:
+    @property
+    def scale(self) -> float:
         return self.total
 
     def conic_form(self, complex_points: bool = False) -> list[ConeRows]:
@@ -98,15 +96,6 @@ class Simplex(CompactSet):
         i = int(namespace(direction).argmin(direction))
         outwards = self.equality or float(direction[i]) < 0.0
         return one_entry(self.dim, i, self.total if outwards else 0.0, direction)
-
-    def lipschitz(self, ball: Ball | None = None) -> Constant | None:
-        return Constant(math.sqrt(self.dim), Source.DERIVED, "a distance in the l1 norm")
-
-    def regularity(self) -> Constant | None:
-        return Constant(1.0, Source.DERIVED, "c is the distance in the l1 norm")
-
-    def infimum(self) -> Constant | None:
-        return Constant(0.0, Source.DERIVED, "a distance")
 
     def radius(self) -> Constant | None:
         return Constant(self.total * (1.0 + 1e-15), Source.DERIVED, "the corners")

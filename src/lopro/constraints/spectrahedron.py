@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import math
+from typing import Any
 
 import numpy as np
+import scipy  # parts of it load when first used
 
-from lopro.constraints.compact import CompactSet, total_row
+from lopro.constraints.compact import NormDistance, total_row
 from lopro.constraints.semidefinite_rows import semidefinite_rows
 from lopro.constraints.simplex import excess, excess_slopes
 from lopro.core.arrays import Array, asarray_like, norm, to_numpy
 from lopro.core.validation import check_count, check_number, check_shape
 from lopro.engines.cones import ConeRows
-from lopro.functions import Ball, Constant, Source
+from lopro.functions import Constant, Source
 from lopro.functions.simplex import project_simplex
 from lopro.projections.psd import (
     adjoint,
@@ -25,7 +26,7 @@ from lopro.projections.psd import (
 __all__ = ["Spectrahedron"]
 
 
-class Spectrahedron(CompactSet):
+class Spectrahedron(NormDistance):
     """The symmetric (Hermitian) psd matrices with ``tr X <= trace``, or ``tr X = trace`` with ``equality``.
 
     Parameters
@@ -35,13 +36,13 @@ class Spectrahedron(CompactSet):
     trace : float
         The bound; positive.
     equality : bool
-        Whether the trace has to be exactly that.
+        Whether the trace must equal ``trace`` exactly.
 
     Notes
     -----
     ``c`` is the distance in the nuclear norm, that is the l1 distance of the eigenvalues from their
-    simplex; the Frobenius distance is never longer, so rho = 1. Linear functions are least at a matrix of
-    rank one, made of one extreme eigenvector, or at zero. Points must be symmetric up to rounding.
+    simplex; the Frobenius distance is never longer, so rho = 1. Linear functions attain their minimum at a
+    matrix of rank one, from an extreme eigenvector, or at zero. Points must be symmetric up to rounding.
 
     Examples
     --------
@@ -57,6 +58,7 @@ class Spectrahedron(CompactSet):
            [0., 1.]])
     """
 
+    norm_name = "nuclear"
     is_semidefinite = True
 
     def __init__(self, dim: int, trace: float = 1.0, *, equality: bool = False) -> None:
@@ -86,11 +88,13 @@ class Spectrahedron(CompactSet):
         slopes = excess_slopes(values, self.trace, self.equality)
         return symmetric_part((V * asarray_like(to_numpy(slopes), V)) @ adjoint(V))
 
-    def violation(self, x: Array) -> float:
-        return self.value(x) / self.trace
-
-    def typical_size(self) -> float | None:
+    @property
+    def scale(self) -> float:
         return self.trace
+
+    def rows_on_matrices(self, n: int) -> tuple[Any, Any, Any]:
+        row = scipy.sparse.csr_array(np.eye(n).reshape(1, -1))
+        return row, np.array([self.trace if self.equality else -np.inf]), np.array([self.trace])
 
     def conic_form(self, complex_points: bool = False) -> list[ConeRows]:
         diagonal = np.eye(self.dim).reshape(1, -1)
@@ -111,15 +115,6 @@ class Spectrahedron(CompactSet):
         if not self.equality and float(values[0]) >= 0.0:
             return 0.0 * direction
         return self.trace * (V @ adjoint(V))
-
-    def lipschitz(self, ball: Ball | None = None) -> Constant | None:
-        return Constant(math.sqrt(self.dim), Source.DERIVED, "a distance in the nuclear norm")
-
-    def regularity(self) -> Constant | None:
-        return Constant(1.0, Source.DERIVED, "c is the distance in the nuclear norm")
-
-    def infimum(self) -> Constant | None:
-        return Constant(0.0, Source.DERIVED, "a distance")
 
     def radius(self) -> Constant | None:
         return Constant(self.trace * (1.0 + 1e-14), Source.DERIVED, "matrices of rank one")

@@ -11,7 +11,7 @@ __all__ = ["WholeSpace"]
 
 
 class WholeSpace(Constraint):
-    """All points: what `lopro.Problem` takes where no constraint is given. ``c(x) = 0`` everywhere.
+    """The set of all points, with ``c(x) = 0``: the constraint of a `lopro.Problem` without one.
 
     Parameters
     ----------

@@ -27,11 +27,11 @@ from lopro.newton.solve import solve as newton_solve
 from lopro.projections.active_set import Face, shortest_vector
 from lopro.projections.halfspaces import HalfSpaces, Matrix
 
-__all__ = ["RepeatedProjection", "least_distance", "project_polyhedron"]
+__all__ = ["ACTIVE_SET_ENTRIES", "RepeatedProjection", "least_distance", "project_polyhedron"]
 
 _ACCURACY = 1e-12
 #: Rows times columns above which no active set is tried first, and above which it is not tried at all.
-_LARGE = 2e5
+ACTIVE_SET_ENTRIES = 2e5
 _HUGE = 1e8
 #: The relative gap that is proved then, and what the rounding of each variable adds to it.
 _GAP = 1e-11
@@ -129,7 +129,7 @@ def least_distance(halfspaces: HalfSpaces, slack: Matrix, rounding: float = 0.0)
         return np.asarray(-scale * halfspaces.rows([0])[0])
     scaled = slack / scale
     blur = max(_ACCURACY, rounding / scale)
-    if len(halfspaces) * halfspaces.dimension > _LARGE:
+    if len(halfspaces) * halfspaces.dimension > ACTIVE_SET_ENTRIES:
         found = _large(halfspaces, scaled, blur)
         if found is not None:
             return scale * found

@@ -68,7 +68,7 @@ def test_basis_pursuit_of_matrices_is_not_taken_for_that_of_vectors() -> None:
 
 
 def test_the_shape_is_checked() -> None:
-    with pytest.raises(ValueError, match="shape must hold the 12 numbers"):
+    with pytest.raises(ValueError, match="shape must have 12 entries"):
         ResidualBall(A, Y, 0.5, shape=(3, 5))
     with pytest.raises(ValueError, match="x must have shape"):
         ResidualBall(A, Y, 0.5, shape=(3, 4)).value(X.T)
