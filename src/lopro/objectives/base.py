@@ -1,4 +1,4 @@
-"""The objective protocol: a convex function, how it splits, and what bounds it from below."""
+"""The objective protocol: a convex function, its splitting into parts, and its lower bounds."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy as np
 
 from lopro.core.arrays import Array, inner, norm, zeros
 from lopro.functions import Ball, Constant, Function
-from lopro.functions.atoms import Opaque
+from lopro.functions.atoms import Atom, Opaque
 from lopro.functions.term import Term
 
 if TYPE_CHECKING:
     from lopro.constraints.base import Constraint, ValidInequality
 
-__all__ = ["Objective", "OneTerm", "lipschitz_of_smooth"]
+__all__ = ["Objective", "OneTerm", "lipschitz_of_smooth", "scale_into"]
 
 
 class Objective(Function):
     """A convex objective ``f``.
 
-    Subclasses define ``value`` and ``subgradient``, and declare what else they can do: ``smooth``
+    Subclasses define ``value`` and ``subgradient``, and declare their further abilities: ``smooth``
     (the subgradient is a gradient, Lipschitz continuous at least on bounded sets), ``proximable``
     (there is a ``prox(x, step)``), ``stochastic`` (there is a ``stochastic_subgradient(x, rng)``).
     Objectives are added with ``+`` and scaled with ``factor * f``.
@@ -39,9 +39,10 @@ class Objective(Function):
     smooth: bool = False
     proximable: bool = False
     stochastic: bool = False
-    #: Whether terms of both signs make up the value, so that `magnitude` is more than its modulus.
+    #: Whether the value is a sum of terms of both signs, so that `magnitude` may exceed its modulus.
     cancels: bool = False
-    #: Whether its slopes have fewer digits than the points: the precision of points then promises no proof.
+    #: Whether its slopes have fewer digits than the points, so that the precision of the points overstates
+    #: what can be proved.
     coarse_slopes: bool = False
 
     #: Make ``f + g`` and ``factor * f``; set by `lopro.objectives.sums`, whose classes are objectives too.
@@ -62,7 +63,7 @@ class Objective(Function):
 
     @property
     def summands(self) -> tuple[tuple[float, Objective], ...]:
-        """The objectives that it is a sum of, each with its factor: itself, unless it is made of others."""
+        """Factors and objectives that it is the sum of: 1 and itself, unless it is composed of others."""
         return ((1.0, self),)
 
     def prox(self, x: Array, step: float) -> Array:
@@ -83,19 +84,19 @@ class Objective(Function):
         return (None, self) if self.proximable else (None, None)
 
     def shaped(self, shape: tuple[int, ...]) -> Objective:
-        """Return this objective for points of this shape, where it has none of its own.
+        """Return this objective with the given shape of points, if it has no shape of its own.
 
-        Constants that depend on the dimension are known from then on.
+        Constants that depend on the dimension are then known.
         """
         return self
 
     def minorant(self, x: Array, target: Array) -> tuple[float, Array]:
         """Return ``(alpha, g)`` with ``f(z) >= alpha + <g, z>`` for every ``z``.
 
-        Of the minorants that are known, the one whose slope is nearest to ``target`` is best: certificates
-        pass minus the multiplier's direction, which is the slope at a minimiser. A strongly
-        convex ``f`` promises more: ``f(z) >= alpha + <g, z> + mu/2 |z - x|^2``, so that what is
-        strongly convex has to be linearised at ``x``.
+        Among the known minorants the one whose slope is nearest to ``target`` is preferred: certificates
+        pass minus the direction of the multiplier, which is the slope at a minimiser. For a strongly
+        convex ``f`` it holds that ``f(z) >= alpha + <g, z> + mu/2 |z - x|^2``, so that strongly
+        convex parts must be linearised at ``x``.
         """
         value, subgradient = self.linearize_at(self.image(x))
         g = subgradient()
@@ -104,17 +105,17 @@ class Objective(Function):
     def scale_into_domain(self, v: Array) -> float | None:
         """Return the largest ``t <= 1`` with ``f(z) + t <v, z> >= f(0)`` for every ``z``.
 
-        Only for norms and the like, where scaling makes a dual point feasible; None elsewhere.
+        For norms and similar functions, where scaling makes a dual point feasible; None for others.
         """
         return None
 
     def dual_bound(
         self, constraint: Constraint, x: Array, normal: ValidInequality, fun: float
     ) -> tuple[float, str] | None:
-        """Return a lower bound of ``f`` over the set and its source, where ``f`` has a dual of its own.
+        """Return a lower bound of ``f`` over the set and its source, if ``f`` has a dual problem of its own.
 
-        ``normal`` is a valid inequality of the set, near ``x`` a multiplier; ``fun`` the value of some
-        feasible point.
+        ``normal`` is a valid inequality of the set, an approximate multiplier near ``x``; ``fun`` is the
+        value at a feasible point.
         """
         return None
 
@@ -124,7 +125,7 @@ class Objective(Function):
 
     def infimum(self) -> Constant | None:
         """Return a lower bound of ``f`` over all points, or None."""
-        known = self._seen_from_zero()
+        known = self._expansion_at_zero()
         if known is None:
             return None
         mu, value, slope = known
@@ -133,39 +134,40 @@ class Objective(Function):
     def sublevel_radius(self, level: float) -> Constant | None:
         """Return ``R`` with ``|z| <= R`` whenever ``f(z) <= level``, or None.
 
-        The default takes what strong convexity says about the points around zero:
+        The default follows from strong convexity at zero:
         ``level >= f(z) >= f(0) - |g| |z| + mu/2 |z|^2`` with ``g`` a subgradient at zero.
         """
-        known = self._seen_from_zero()
+        known = self._expansion_at_zero()
         if known is None:
             return None
         mu, value, slope = known
-        # A negative root would mean that no point has this level: then any radius is right.
+        # Where the radicand is negative no point has this level, and any radius is valid.
         root = math.sqrt(max(slope * slope + 2.0 * mu.value * (level - value), 0.0))
         return Constant((slope + root) / mu.value, mu.source, f"f(0), {mu.note}")
 
     def slope_error(self, x: Array) -> np.ndarray[Any, Any] | None:
-        """Return by how much the subgradient at ``x`` may miss all of them, per entry; None for nothing.
+        """Return bounds of the errors of the entries of the subgradient at ``x``; None if there are none.
 
-        With errors e the function is above ``f(x) + <g, z - x> - <e, |z - x|>``: bounds pay for them.
+        With errors e, ``f(z) >= f(x) + <g, z - x> - <e, |z - x|>``: lower bounds subtract the last term.
         """
         return None
 
     def typical_size(self) -> float | None:
-        """Return a length that is typical of good points, or None: it changes with the units of ``x``.
+        """Return a length that is typical of points near a solution, or None.
 
-        It only sets the scale of first steps, so it need not be exact; but it must be cheap.
+        It only sets the scale of first steps, so it need not be exact; but it must scale with the units
+        of ``x`` and be cheap.
         """
         return None
 
     def magnitude(self, x: Array, fun: float) -> float:
-        """Return the sum of the absolute values of the terms of ``f(x) = fun``: what a gap is relative to.
+        """Return the sum of the absolute values of the terms of ``f(x) = fun``, to which gaps are relative.
 
-        Where terms `cancel`, the value itself says nothing about how accurate it can be.
+        Where terms cancel, the value itself does not determine its attainable accuracy.
         """
         return abs(fun)
 
-    def _seen_from_zero(self) -> tuple[Constant, float, float] | None:
+    def _expansion_at_zero(self) -> tuple[Constant, float, float] | None:
         """Return mu, ``f(0)`` and ``|g(0)|``, or None where mu or the shape is not known."""
         mu = self.strong_convexity()
         if mu is None or self.shape is None:
@@ -194,8 +196,14 @@ class OneTerm(Objective):
         return self.terms[0].prox(x, float(step))
 
 
+def scale_into(atom: Atom, v: Array) -> float:
+    """Return the largest ``t <= 1`` for which ``t v`` is in the domain of the conjugate of an atom."""
+    size = atom.gauge(v)
+    return 1.0 if size <= 1.0 else 1.0 / size
+
+
 def lipschitz_of_smooth(f: Objective, ball: Ball | None) -> Constant | None:
-    """Return a Lipschitz constant on a ball: the slope at its centre, and by how much slopes change on it."""
+    """Return a Lipschitz constant on a ball: the slope at its centre plus the largest change of slopes."""
     if ball is None or not math.isfinite(ball.radius):
         return None
     L = f.smoothness()

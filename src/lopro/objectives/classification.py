@@ -15,7 +15,7 @@ __all__ = ["HingeLoss", "Logistic", "SquaredHingeLoss", "checked_signs"]
 
 
 class LabelledLoss(SampleLoss):
-    """A loss of samples with labels of -1 and 1, given so or as 0 and 1."""
+    """A loss of samples with labels -1 and 1, which may be given as 0 and 1."""
 
     def __init__(self, X: Any, labels: Any, l2: float = 0.0, batch_size: int = 1) -> None:
         super().__init__(X, l2, batch_size)
@@ -39,7 +39,7 @@ class Logistic(LabelledLoss):
     l2 : float
         Weight of the ridge, nonnegative.
     batch_size : int
-        How many rows, drawn uniformly with replacement, make a stochastic gradient; explicit
+        Number of rows, drawn uniformly with replacement, for a stochastic gradient; explicit
         matrices only.
 
     Examples
@@ -66,13 +66,13 @@ class HingeLoss(LabelledLoss):
     Parameters
     ----------
     X : array, scipy.sparse matrix, LinearOperator or LinearMap of shape (n, d)
-        One sample per row; real. Not copied. A column of ones makes an intercept.
+        One sample per row; real. Not copied. A column of ones gives an intercept.
     labels : array of shape (n,)
         -1 and 1, or 0 and 1.
     l2 : float
         Weight of the ridge, nonnegative: ``1 / (n C)`` for the ``C`` of other libraries.
     batch_size : int
-        How many rows, drawn uniformly with replacement, make a stochastic subgradient; explicit
+        Number of rows, drawn uniformly with replacement, for a stochastic subgradient; explicit
         matrices only.
 
     Examples
@@ -88,7 +88,7 @@ class HingeLoss(LabelledLoss):
     steepest = 1.0
 
     def loss(self, targets: Array) -> tuple[atoms.Atom, Array | None]:
-        """Return ``mean [1 - y z]_+``: with ``z - y`` in place of z, weights for one sign each."""
+        """Return ``mean [1 - y z]_+`` as a one-sided l1 norm of ``z - y`` with weights for the sign of y."""
         xp, n, y = namespace(targets), targets.shape[0], targets
         zero = 0.0 * y
         up, down = xp.where(y < 0.0, zero + 1.0 / n, zero), xp.where(y > 0.0, zero + 1.0 / n, zero)
@@ -107,7 +107,7 @@ class SquaredHingeLoss(LabelledLoss):
     l2 : float
         Weight of the ridge, nonnegative.
     batch_size : int
-        How many rows, drawn uniformly with replacement, make a stochastic gradient; explicit
+        Number of rows, drawn uniformly with replacement, for a stochastic gradient; explicit
         matrices only.
 
     Examples
@@ -130,8 +130,8 @@ def checked_signs(labels: Any, n: int, like: Array) -> Array:
     """Return labels of -1 and 1, or of 0 and 1, as -1 and 1."""
     y = to_numpy(check_array("labels", labels, ndim=1, allow_complex=False))
     check_shape("labels", y, (n,))
-    found = {float(label) for label in np.unique(y)}
-    if not (found <= {-1.0, 1.0} or found <= {0.0, 1.0}):
-        shown = ", ".join(f"{label:g}" for label in sorted(found)[:5])
+    values = {float(label) for label in np.unique(y)}
+    if not (values <= {-1.0, 1.0} or values <= {0.0, 1.0}):
+        shown = ", ".join(f"{label:g}" for label in sorted(values)[:5])
         raise ValueError(f"labels must be -1 and 1, or 0 and 1; among them are {shown}")
     return from_numpy(np.where(y > 0.0, 1.0, -1.0), like)

@@ -24,21 +24,21 @@ __all__ = ["FunctionObjective"]
 
 
 class FunctionObjective(Objective):
-    """A convex function given by callables; what it can do follows from what is given.
+    """A convex function given by callables, which determine its abilities.
 
-    Every callable gets a copy of the point, and what it returns is checked (a finite number, an
-    array of the shape of the point) and copied, so it may reuse its memory. That the function is
-    convex, and that its slopes and constants are right, is not checked.
+    Each callable receives a copy of the point. Its result is checked (a finite number, an array of the
+    shape of the point) and copied, so that callables may reuse their memory. Convexity and the
+    correctness of slopes and constants are not checked.
 
     Parameters
     ----------
     value : callable
         ``value(x)``, a finite real number.
     gradient : callable, optional
-        ``gradient(x)``: says that the function is smooth, with a gradient that is Lipschitz
-        continuous at least on bounded sets. Give a mere subgradient as ``subgradient``.
+        ``gradient(x)`` declares the function smooth, with a gradient that is Lipschitz continuous
+        at least on bounded sets. Subgradients of other functions are given as ``subgradient``.
     subgradient : callable, optional
-        ``subgradient(x)``, any one of them; needed only without ``gradient``.
+        ``subgradient(x)``, any subgradient; needed only without ``gradient``.
     prox : callable, optional
         ``prox(x, step)``, the minimiser of ``f(u) + |u - x|^2 / (2 step)``.
     stochastic_subgradient : callable, optional
@@ -53,11 +53,11 @@ class FunctionObjective(Objective):
     lipschitz, smoothness, strong_convexity : float, optional
         Constants that hold everywhere: of ``f``, of its gradient, and ``mu``.
     like : array, optional
-        Points are handed to the callables in the library and dtype of this array, on its device. By default
-        they come as the method has them: methods that compute on the host hand over NumPy arrays.
+        The callables receive points in the library and dtype of this array, on its device. By default they
+        receive points as the method stores them: NumPy arrays from methods that compute on the host.
     slope_error : callable, optional
-        ``slope_error(x)``: by how much each entry of the slope may miss those of all subgradients at ``x``, a
-        NumPy array. Bounds pay for it. Zero by default.
+        ``slope_error(x)``, a NumPy array of bounds of the errors of the entries of the slope at ``x``. Lower
+        bounds are reduced accordingly. Zero by default.
 
     Examples
     --------
@@ -87,26 +87,20 @@ class FunctionObjective(Objective):
         like: Array | None = None,
         slope_error: Callable[[Array], Any] | None = None,
     ) -> None:
-        check_callable("value", value)
-        slopes = {"gradient": gradient, "subgradient": subgradient}
-        optional = slopes | {"prox": prox, "stochastic_subgradient": stochastic_subgradient}
-        optional |= {"hess": hess, "hessp": hessp}
-        for name, function in optional.items():
-            if function is not None:
-                check_callable(name, function)
-        given = [(name, slope) for name, slope in slopes.items() if slope is not None]
-        if not given:
-            raise MissingCapabilityError(
-                "FunctionObjective needs a gradient or a subgradient: every method follows the "
-                "slopes of the objective. Give gradient= if the function is smooth, else "
-                "subgradient= with any one subgradient"
-            )
+        _check_callables(
+            value=value,
+            gradient=gradient,
+            subgradient=subgradient,
+            prox=prox,
+            stochastic_subgradient=stochastic_subgradient,
+            hess=hess,
+            hessp=hessp,
+        )
         if smoothness is not None and gradient is None:
             raise ValueError("smoothness is a constant of the gradient, but no gradient is given")
-        if gradient is None and not (hess is None and hessp is None):
-            raise ValueError("hess and hessp are derivatives of the gradient, but none is given")
         self._value = value
-        self._slope_name, self._slope = given[0]
+        self._slope_name = "subgradient" if gradient is None else "gradient"
+        self._slope: Any = subgradient if gradient is None else gradient
         self._prox = prox
         self._stochastic = stochastic_subgradient
         self._hess, self._hessp = hess, hessp
@@ -121,7 +115,7 @@ class FunctionObjective(Objective):
         self._slope_error = slope_error
 
     def _own(self, x: Array) -> Array:
-        """Return a copy of a point as the callables take it."""
+        """Return a copy of a point in the library of the callables."""
         return copy(x if self.like is None else asarray_like(x, self.like))
 
     def value(self, x: Array) -> float:
@@ -136,8 +130,8 @@ class FunctionObjective(Objective):
     def slope_error(self, x: Array) -> np.ndarray[Any, Any] | None:
         if self._slope_error is None:
             return None
-        found = np.asarray(self._slope_error(self._own(x)), dtype=np.float64)
-        return found if found.any() else None
+        error = np.asarray(self._slope_error(self._own(x)), dtype=np.float64)
+        return error if error.any() else None
 
     def prox(self, x: Array, step: float) -> Array:
         if self._prox is None:
@@ -162,7 +156,7 @@ class FunctionObjective(Objective):
         return self.hessian_at(x)(p)
 
     def hessian_at(self, x: Array) -> Callable[[Array], Array]:
-        """Return the map of second derivatives at ``x``: a matrix is computed once for all products."""
+        """Return the product with the Hessian at ``x``; a matrix is computed once for all products."""
         if self._hess is not None:
             H = check_array("hess(x)", self._hess(self._own(x)), ndim=2, allow_complex=False)
             check_shape("hess(x)", H, (x.shape[0], x.shape[0]))
@@ -184,12 +178,29 @@ class FunctionObjective(Objective):
         return self._mu if self._mu is not None and self._mu.value > 0.0 else None
 
 
+def _check_callables(value: Any, **optional: Any) -> None:
+    """Check the callables of a function: a value, a slope, and no Hessian without a gradient."""
+    check_callable("value", value)
+    for name, function in optional.items():
+        if function is not None:
+            check_callable(name, function)
+    if optional["gradient"] is None and optional["subgradient"] is None:
+        raise MissingCapabilityError(
+            "FunctionObjective needs a gradient or a subgradient, which every method uses. Give "
+            "gradient= if the function is smooth, and otherwise subgradient= with any subgradient"
+        )
+    if optional["gradient"] is None and not (
+        optional["hess"] is None and optional["hessp"] is None
+    ):
+        raise ValueError("hess and hessp are derivatives of the gradient, but none is given")
+
+
 def _given(name: str, value: float | None) -> Constant | None:
     return None if value is None else Constant.given(name, value)
 
 
 def _checked_like(name: str, output: Any, x: Array) -> Array:
-    """Return a copy of what a callable returned, as an array that can stand beside ``x``."""
+    """Return a copy of the result of a callable in the library and dtype of ``x``, after checks."""
     array = output if is_array(output) else check_array(name, output)
     if tuple(array.shape) != tuple(x.shape):
         raise ValueError(

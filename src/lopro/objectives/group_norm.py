@@ -19,17 +19,17 @@ __all__ = ["GroupNorm", "RowNorms", "TotalVariation"]
 class GroupNorm(NormOfImage):
     """``f(x) = sum of |(D x - b)_g|_2`` over groups of consecutive rows of ``D``.
 
-    Groups of one row make the l1 norm of ``D x - b``. With a matrix it has no prox in x; `lopro.solve` takes
-    the prox of its image, or its conic form.
+    Groups of one row give the l1 norm of ``D x - b``. With a matrix it has no prox in x; `lopro.solve` uses
+    the prox in the image, or the conic form.
 
     Parameters
     ----------
     D : array, scipy.sparse matrix or LinearMap of shape (groups * group_size, d), optional
-        Real. Not copied. The identity if not given: groups of consecutive entries of ``x - b``.
+        Real. Not copied. The identity by default: groups of consecutive entries of ``x - b``.
     group_size : int
         Rows in each group.
     b : array, optional
-        What is taken off before the norms; zero if not given. Copied.
+        Subtracted before the norms; zero if not given. Copied.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class GroupNorm(NormOfImage):
         if isinstance(D, int | np.integer):
             raise TypeError(f"D must be a matrix, or None for groups of x itself, got {D!r}")
         self.group_size = check_count("group_size", group_size)
-        # Groups of one entry are absolute values, which are separable.
+        # Norms of single entries are absolute values, which are separable.
         single = self.group_size == 1
         super().__init__(atoms.L1() if single else atoms.GroupNorm(self.group_size), D, b)
         if self.D is not None:
@@ -114,8 +114,8 @@ class TotalVariation(GroupNorm):
     shape : int or tuple of int
         Shape of the image. Points are vectors: the image row by row, as ``image.ravel()``.
     isotropic : bool
-        Whether the differences along the axes are taken together, ``sum of |gradient|_2`` over the
-        pixels, or one by one, ``sum of |differences|``.
+        Whether the differences of a pixel along all axes are combined, ``sum of |gradient|_2`` over the
+        pixels, or taken separately, ``sum of |differences|``.
 
     Examples
     --------
@@ -135,18 +135,18 @@ class TotalVariation(GroupNorm):
         self.isotropic = bool(isotropic)
         d = math.prod(self.image_shape)
         if d < 2:
-            raise ValueError(f"shape must hold two pixels or more, got {self.image_shape}")
+            raise ValueError(f"shape must have at least two pixels, got {self.image_shape}")
         axes = [axis for axis, size in enumerate(self.image_shape) if size > 1]
         differences = [_differences(self.image_shape, axis) for axis in axes]
         stacked = scipy.sparse.vstack(differences, format="csr")
         if not self.isotropic or len(axes) == 1:
-            # Rows of zeros stand at the far side of the image; one by one they are of no use.
+            # The rows of zeros at the far boundary of the image are dropped: no group needs them.
             super().__init__(stacked[np.diff(stacked.indptr) > 0], 1)
         else:
-            # The differences of a pixel side by side.
+            # The differences of each pixel become consecutive rows.
             order = np.arange(len(axes) * d).reshape(len(axes), d).T.ravel()
             super().__init__(stacked[order], len(axes))
-        # The differences are no data of the user: points may be of any library.
+        # The matrix is not data of the user, so that points may be of any library.
         self.like = None
 
     def __repr__(self) -> str:

@@ -14,7 +14,7 @@ __all__ = ["Huber"]
 
 
 class Huber(OfAtom):
-    """``f(x) = sum_i h((D x - b)_i)``, squares up to ``delta`` and lines beyond.
+    """``f(x) = sum_i h((D x - b)_i)``, quadratic up to ``delta`` and linear beyond.
 
     ``h(r) = r^2 / 2`` where ``|r| <= delta``, and ``delta |r| - delta^2 / 2`` elsewhere.
 
@@ -23,9 +23,9 @@ class Huber(OfAtom):
     D : array, scipy.sparse matrix, LinearOperator or LinearMap of shape (m, d), optional
         Real. Not copied. Without it the residual is ``x - b``, and there is a prox.
     b : array, optional
-        What residuals are taken from; zero if not given. Copied.
+        Subtracted from ``D x``; zero if not given. Copied.
     delta : float
-        Where squares end; positive.
+        Largest residual that is squared; positive.
     shape : tuple of int, optional
         Shape of the points, where neither ``D`` nor ``b`` determines it.
 
@@ -65,7 +65,8 @@ class Huber(OfAtom):
     def sublevel_radius(self, level: float) -> Constant | None:
         if self.D is not None:
             return None
-        # Squares add up to at most twice the level, what is beyond delta to at most 2 level / delta.
+        # The squares of small residuals add up to at most 2 level, the moduli of large ones to 2 level /
+        # delta.
         level = max(level, 0.0)
         radius = math.sqrt(2.0 * level) + 2.0 * level / self.delta
         radius += 0.0 if self.offset is None else norm(self.offset)

@@ -13,7 +13,7 @@ from lopro.core.validation import check_array, check_number, check_shape, checke
 from lopro.functions import Ball, Constant, Source, atoms
 from lopro.functions.term import Term
 from lopro.maps import linear_map
-from lopro.objectives.base import OneTerm
+from lopro.objectives.base import OneTerm, scale_into
 from lopro.objectives.of_atom import NormOfImage
 
 __all__ = ["L1Norm", "L1NormOfImage"]
@@ -27,14 +27,14 @@ class L1Norm(OneTerm):
     Parameters
     ----------
     weights : float or array, optional
-        Nonnegative; one number for all entries (default 1) or one for each.
+        Nonnegative; one number for all entries (1 by default) or one for each.
     shape : tuple of int, optional
-        Shape of the points; any shape will do if neither this nor an array of weights is given,
-        but then the Lipschitz constant, which is ``|w|_2``, is not known.
+        Shape of the points. Without it and without an array of weights any shape is accepted, but the
+        Lipschitz constant ``|w|_2`` is not known.
     D : array, scipy.sparse matrix, LinearOperator or LinearMap of shape (m, d), optional
         Real. Not copied. With a map there is one weight for each of its rows.
     b : array, optional
-        What is taken off before the norm; zero if not given. Copied.
+        Subtracted before the norm; zero if not given. Copied.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class L1Norm(OneTerm):
         b: Any = None,
         **of_subclass: Any,
     ) -> Any:
-        # Methods for norms of the variables themselves require this class, so images have one of their own.
+        # Methods for norms of the variables require this class; norms of images have another one.
         if cls is L1Norm and (D is not None or b is not None):
             return L1NormOfImage(weights, shape, D, b)
         return super().__new__(cls)
@@ -112,7 +112,7 @@ class L1Norm(OneTerm):
         return self._least
 
     def weights_like(self, x: Array) -> Array:
-        """Return the weights as an array of the shape and kind of ``x``."""
+        """Return the weights as an array of the shape, library and dtype of ``x``."""
         return 0.0 * abs(x) + self._beside(x)
 
     @cached_property
@@ -120,17 +120,11 @@ class L1Norm(OneTerm):
         return (Term(atoms.L1(self._weights.array if self._number is None else self._number)),)
 
     def minorant(self, x: Array, target: Array) -> tuple[float, Array]:
-        # Every slope in the dual ball touches f at 0: the nearest one to the target is a clip.
+        # Every point of the dual ball is a subgradient at 0; clipping gives the one nearest to the target.
         return 0.0, self.terms[0].into_domain(target)
 
     def scale_into_domain(self, v: Array) -> float:
-        xp = namespace(v)
-        modulus, w = xp.abs(v), self._beside(v)
-        if not bool(xp.any(modulus > w)):
-            return 1.0
-        # Only entries beyond their weight are divided: none of them is zero.
-        ratio = w / xp.where(modulus > w, modulus, xp.ones_like(modulus))
-        return float(xp.min(xp.where(modulus > w, ratio, xp.ones_like(modulus))))
+        return scale_into(self.terms[0].atom, v)
 
     def lipschitz(self, ball: Ball | None = None) -> Constant | None:
         if self._number is None:
@@ -152,12 +146,12 @@ class L1Norm(OneTerm):
 
 
 class L1NormOfImage(NormOfImage):
-    """``f(x) = sum_i w_i |(D x - b)_i|``: what `L1Norm` makes of a map or an offset.
+    """``f(x) = sum_i w_i |(D x - b)_i|``, the result of `L1Norm` with a map or an offset.
 
     Parameters
     ----------
     weights, shape, D, b
-        As those of `L1Norm`.
+        As for `L1Norm`.
 
     Examples
     --------

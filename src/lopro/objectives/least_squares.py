@@ -24,7 +24,7 @@ class LeastSquares(MappedFunction, Objective):
 
     Its gradient has the Lipschitz constant ``|A|^2``; with independent columns it is strongly
     convex. It has no global Lipschitz constant, only one on each ball. For operators the norm is
-    estimated by a few products, which the constants say.
+    estimated by a few products; the constants are then marked as estimates.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class LeastSquares(MappedFunction, Objective):
     b : array of shape (m,)
         Copied.
     batch_size : int
-        How many rows, drawn uniformly with replacement, make a stochastic gradient; explicit
+        Number of rows, drawn uniformly with replacement, for a stochastic gradient; explicit
         matrices only.
 
     Examples
@@ -86,7 +86,7 @@ class LeastSquares(MappedFunction, Objective):
         )
 
     def typical_size(self) -> float | None:
-        # The length of the best step from zero along the gradient.
+        # The length of the optimal step from zero along the gradient.
         g = self.A.adjoint(self._b.array)
         curvature = norm(self.A.forward(g)) ** 2
         return norm(g) ** 3 / curvature if curvature > 0.0 else None

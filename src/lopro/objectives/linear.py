@@ -20,7 +20,7 @@ class Linear(OneTerm):
     Parameters
     ----------
     a : array
-        The slope; it is copied.
+        The slope; copied.
 
     Examples
     --------

@@ -20,9 +20,9 @@ class LInfNorm(NormOfImage):
     D : array, scipy.sparse matrix, LinearOperator or LinearMap of shape (m, d), optional
         Real. Not copied. With a map points are vectors, and there is no prox.
     shape : tuple of int, optional
-        Shape of the points, where there is no map; any shape will do if it is not given.
+        Shape of the points without a map; by default any shape is accepted.
     b : array, optional
-        What is taken off before the norm; zero if not given. Copied.
+        Subtracted before the norm; zero if not given. Copied.
 
     Examples
     --------
@@ -33,7 +33,7 @@ class LInfNorm(NormOfImage):
     >>> f.value(x), f.prox(x, 3.0)
     (4.0, array([ 2., -2.]))
 
-    The largest deviation from some measurements:
+    The largest deviation from measurements:
 
     >>> LInfNorm(np.ones((3, 1)), b=np.array([1.0, 2.0, 7.0])).value(np.array([4.0]))
     3.0

@@ -14,15 +14,15 @@ __all__ = ["NuclearNorm"]
 
 
 class NuclearNorm(NormOfImage):
-    """``f(X)`` = the sum of the singular values of ``X``: the convex function nearest to the rank.
+    """``f(X)`` = the sum of the singular values of ``X``: the convex envelope of the rank on its unit ball.
 
     Parameters
     ----------
     shape : (int, int)
         Rows and columns of the matrix.
     D : array, scipy.sparse matrix, LinearOperator or LinearMap of shape (rows * columns, d), optional
-        Points are vectors then, and the matrix is ``(D x).reshape(shape)``: that of a Hankel matrix, say.
-        Real. Not copied. With a map there is no prox.
+        With a map points are vectors, and the matrix is ``(D x).reshape(shape)``, a Hankel matrix for
+        example; there is no prox then. Real. Not copied.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class NuclearNorm(NormOfImage):
         return f"NuclearNorm({self.matrix_shape}{of})"
 
     def value(self, x: Array) -> float:
-        # Not by linearising: that would compute the singular vectors too.
+        # `linearize` would compute the singular vectors as well.
         return self.atom.value(self.image(x)[0])
 
     def lipschitz(self, ball: Ball | None = None) -> Constant:

@@ -1,4 +1,4 @@
-"""Objectives made of one atom, ``g(D x - b)``: what they share, with or without a map and an offset."""
+"""Objectives that consist of one atom, ``g(D x - b)``, with or without a map and an offset."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from lopro.functions import Constant, Image, Linearization, MappedFunction, Sour
 from lopro.functions.atoms import Atom
 from lopro.functions.term import Term
 from lopro.maps import LinearMap, linear_map
-from lopro.objectives.base import Objective
+from lopro.objectives.base import Objective, scale_into
 
 __all__ = ["NormOfImage", "OfAtom"]
 
 
 class OfAtom(MappedFunction, Objective):
-    """``f(x) = g(D x - b)`` for an atom ``g``, one of `lopro.functions.atoms` or your own.
+    """``f(x) = g(D x - b)`` for an atom ``g`` of `lopro.functions.atoms` or of your own.
 
     Parameters
     ----------
     atom : Atom
-        ``g``; what the objective can do follows from what the atom can do.
+        ``g``; its methods determine those of the objective.
     D : array, scipy.sparse matrix, LinearOperator or LinearMap of shape (m, d), optional
-        Real. Not copied. Without it the atom is one of ``x - b``, with its prox if it has one.
+        Real. Not copied. Without it ``f(x) = g(x - b)``, which has a prox if the atom has one.
     b : array, optional
         Zero if not given; copied.
     shape : tuple of int, optional
@@ -90,7 +90,7 @@ class OfAtom(MappedFunction, Objective):
         return self.terms[0].prox(x, float(step))
 
     def _times_map(self, value: float, note: str, source: Source = Source.DERIVED) -> Constant:
-        """Return a Lipschitz constant of ``g`` as one of ``f``."""
+        """Return the Lipschitz constant of ``f`` for one of ``g``."""
         if self.D is None:
             return Constant(value, source, note)
         s = self.D.largest_singular_value
@@ -98,7 +98,7 @@ class OfAtom(MappedFunction, Objective):
 
 
 class NormOfImage(OfAtom):
-    """``f(x) = |D x - b|`` for some norm: without a map it has a prox, and every slope of the dual ball."""
+    """``f(x) = |D x - b|`` for a norm, which without a map has a prox and minorants from its dual ball."""
 
     def __init__(self, atom: Atom, D: Any = None, b: Any = None, shape: Any = None) -> None:
         super().__init__(atom, D, b, shape)
@@ -107,16 +107,14 @@ class NormOfImage(OfAtom):
     def minorant(self, x: Array, target: Array) -> tuple[float, Array]:
         if self.D is not None:
             return super().minorant(x, target)
-        # |x - b| >= <g, x - b> for every slope g of the dual ball: the nearest one to the target.
+        # |x - b| >= <g, x - b> for every g of the dual ball; the one nearest to the target is used.
         g = self.atom.into_domain(target)
-        offset = self.terms[0].offset_beside(g)
-        return (0.0 if isinstance(offset, float) else -inner(offset, g)), g
+        return (0.0 if self.offset is None else -inner(self.terms[0].offset_beside(g), g)), g
 
     def scale_into_domain(self, v: Array) -> float | None:
         if self.D is not None or self.offset is not None:
             return None
-        size = self.atom.gauge(v)
-        return 1.0 if size <= 1.0 else 1.0 / size
+        return scale_into(self.atom, v)
 
     def infimum(self) -> Constant:
         return Constant(0.0, Source.DERIVED, "a norm")

@@ -19,13 +19,15 @@ from lopro.objectives.l1 import L1Norm
 
 __all__ = ["OffDiagonalL1"]
 
+#: Rows of a block that stays in the cache while a slope is added. In turns with ``total + slope``: 0.29 and
+#: 0.23 ms at 500 rows, 4.6 and 5.4 ms at 2000, 9.8 and 24.5 ms at 3000.
 _BLOCK = 64
 
 
 class OffDiagonalL1(L1Norm):
     """``f(A) = weight * sum over i != j of |A_ij|`` on square matrices (both triangles).
 
-    It is `L1Norm` with weights that vanish on the diagonal: the prox leaves the diagonal alone,
+    It is `L1Norm` with weights that vanish on the diagonal: the prox does not change the diagonal,
     slopes are zero there, and ``G = weight * sqrt(d (d - 1))``.
 
     Parameters
@@ -54,12 +56,12 @@ class OffDiagonalL1(L1Norm):
         self.dim = check_count("dim", dim)
         self.weight = check_number("weight", weight, minimum=0.0)
         self._number = None
-        # The diagonal costs nothing, so it is not bounded by the value.
+        # The value does not bound the diagonal.
         self._least = 0.0
         self.shape = (self.dim, self.dim)
 
-    # NumPy can write on a diagonal. Other libraries multiply by a matrix of weights, which is as large
-    # as the points and therefore made only for them.
+    # NumPy can write on a diagonal. For other libraries there is a matrix of weights, as large as the
+    # points and therefore made only when it is used.
 
     def _beside(self, x: Array) -> Array:
         return self._matrix_of_weights.beside(x)

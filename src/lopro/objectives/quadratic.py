@@ -30,15 +30,16 @@ from lopro.objectives.base import Objective
 
 __all__ = ["Quadratic"]
 
-#: Sparse matrices up to this size have their eigenvalues computed; of larger ones bounds are taken.
+#: Number of rows up to which the eigenvalues of sparse matrices are computed; larger ones have bounds. With
+#: five entries in a row eigenvalues take 0.06 s at 1000 rows, bounds 0.07 s; at 2000 rows 0.5 s and 0.4 s.
 _DENSE = 1000
 
 
 class Quadratic(MappedFunction, Objective):
     """``f(x) = 1/2 x'P x + q'x + constant`` with a symmetric positive semidefinite ``P``.
 
-    That ``f`` is convex is checked by a factorisation. Its constants ``L`` and ``mu`` are the extreme
-    eigenvalues of ``P``, computed on first use; of a large sparse ``P`` they are bounds.
+    Convexity is checked by a factorisation. The constants ``L`` and ``mu`` are the extreme eigenvalues
+    of ``P``, computed on first use; for a large sparse ``P`` they are bounds of these.
 
     Parameters
     ----------
@@ -111,7 +112,7 @@ class Quadratic(MappedFunction, Objective):
 
     def magnitude(self, x: Array, fun: float) -> float:
         q = self._q.beside(x)
-        # What is left of the value is the square: exact to a rounding of the sum of all.
+        # The quadratic term, up to a rounding error of the sum of all terms.
         square = fun - inner(q, x) - self.constant
         return abs(square) + inner(abs(q), abs(x)) + abs(self.constant)
 
@@ -141,9 +142,9 @@ class Quadratic(MappedFunction, Objective):
 
 
 def _symmetric(P: LinearMap) -> LinearMap:
-    """Check that the matrix is real, square and symmetric; even out what rounding left."""
+    """Return the matrix after checks that it is real, square and symmetric, without asymmetry by rounding."""
     if not P.explicit:
-        raise TypeError("P must be a matrix, not an operator: its eigenvalues are needed")
+        raise TypeError("P must be a matrix, not an operator, because its eigenvalues are computed")
     if is_complex(P.like):
         raise TypeError(f"P must be real, got dtype {P.like.dtype}")
     if P.shape[0] != P.shape[1]:
@@ -169,7 +170,7 @@ def _largest_entry(matrix: Any) -> float:
 
 
 def _check_convex(P: LinearMap) -> None:
-    """Refuse a matrix with a direction of negative curvature, beyond rounding."""
+    """Raise an error for a matrix with a direction of negative curvature beyond rounding."""
     if not isinstance(P.like, np.ndarray):
         _eigenvalue_range(P)
         return

@@ -23,7 +23,7 @@ class PinballLoss(SampleLoss):
     Parameters
     ----------
     A : array, scipy.sparse matrix, LinearOperator or LinearMap of shape (n, d)
-        One sample per row; real. Not copied. A column of ones makes an intercept.
+        One sample per row; real. Not copied. A column of ones gives an intercept.
     b : array of shape (n,)
         Targets; copied.
     quantile : float
@@ -31,7 +31,7 @@ class PinballLoss(SampleLoss):
     l2 : float
         Weight of the ridge, nonnegative.
     batch_size : int
-        How many rows, drawn uniformly with replacement, make a stochastic subgradient; explicit
+        Number of rows, drawn uniformly with replacement, for a stochastic subgradient; explicit
         matrices only.
 
     Examples
@@ -66,19 +66,19 @@ class PinballLoss(SampleLoss):
 class Poisson(SampleLoss):
     """``f(w) = mean_i exp(x_i'w) - k_i x_i'w + l2/2 |w|^2``.
 
-    The negative log-likelihood of counts ``k_i`` with rates ``exp(x_i'w)``, up to a constant. It has neither
-    a Lipschitz constant nor one of its gradient.
+    The negative log-likelihood of counts ``k_i`` with rates ``exp(x_i'w)``, up to a constant. Neither it
+    nor its gradient has a global Lipschitz constant.
 
     Parameters
     ----------
     X : array, scipy.sparse matrix, LinearOperator or LinearMap of shape (n, d)
-        One sample per row; real. Not copied. A column of ones makes an intercept.
+        One sample per row; real. Not copied. A column of ones gives an intercept.
     counts : array of shape (n,)
         Nonnegative; copied.
     l2 : float
         Weight of the ridge, nonnegative.
     batch_size : int
-        How many rows, drawn uniformly with replacement, make a stochastic gradient; explicit
+        Number of rows, drawn uniformly with replacement, for a stochastic gradient; explicit
         matrices only.
 
     Examples
@@ -105,12 +105,12 @@ class Poisson(SampleLoss):
         return atoms.Poisson(targets), None
 
     def infimum(self) -> Constant:
-        # exp(z) - k z is least at z = log k.
+        # The minimum of exp(z) - k z is at z = log k.
         k = np.asarray(to_numpy(self.counts), dtype=np.float64)
         logs = np.log(np.where(k > 0.0, k, 1.0))
         value = float(np.mean(k - k * logs))
         return Constant(
             value - 1e-14 * float(np.mean(k * (1.0 + np.abs(logs)))),
             Source.DERIVED,
-            "each loss at the log of its count",
+            "each loss at the logarithm of its count",
         )

@@ -20,7 +20,7 @@ __all__ = ["SampleLoss", "checked_targets"]
 
 
 class SampleLoss(MappedFunction, Objective):
-    """``f(w) = mean_i loss(x_i'w) + l2/2 |w|^2``; subclasses define `targets`, `loss` and its bounds.
+    """``f(w) = mean_i loss(x_i'w) + l2/2 |w|^2``; subclasses define `targets`, `loss` and its constants.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class SampleLoss(MappedFunction, Objective):
     l2 : float
         Weight of the ridge, nonnegative.
     batch_size : int
-        How many rows, drawn uniformly with replacement, make a stochastic gradient; explicit
+        Number of rows, drawn uniformly with replacement, for a stochastic gradient; explicit
         matrices only.
     """
 
@@ -52,7 +52,7 @@ class SampleLoss(MappedFunction, Objective):
         self.image_length = 2 if self.l2 > 0.0 else 1
 
     def loss(self, targets: Array) -> tuple[Atom, Array | None]:
-        """Return the mean loss of samples with these targets: an atom of the predictions, its offset."""
+        """Return the mean loss of samples with these targets: an atom of the predictions, and its offset."""
         raise NotImplementedError
 
     @cached_property
@@ -101,7 +101,7 @@ class SampleLoss(MappedFunction, Objective):
         return Constant(most * s.value / math.sqrt(n), s.source, s.note)
 
     def typical_size(self) -> float | None:
-        # Predictions are numbers of size one, whatever the units of the features are.
+        # Predictions are of size 1 in any units of the features.
         root = norm(self.X.row_norms) / math.sqrt(self.X.shape[0]) if self.X.explicit else 0.0
         return 1.0 / root if root > 0.0 else None
 

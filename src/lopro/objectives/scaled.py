@@ -16,14 +16,14 @@ __all__ = ["Scaled", "check_objective"]
 
 
 class Scaled(MappedFunction, Objective):
-    """``factor * f`` for a nonnegative factor, with everything that ``f`` can do.
+    """``factor * f`` for a nonnegative factor, with all abilities of ``f``.
 
     Parameters
     ----------
     factor : float
         Nonnegative.
     f : Objective
-        What is multiplied.
+        The function to be multiplied.
 
     Examples
     --------
@@ -127,7 +127,7 @@ class Scaled(MappedFunction, Objective):
 
 
 def check_objective(name: str, value: Any) -> None:
-    """Raise `TypeError` for what is no objective."""
+    """Raise `TypeError` unless a value is an objective."""
     if not isinstance(value, Objective):
         raise TypeError(
             f"{name} must be a lopro Objective, got {value!r}; "

@@ -23,14 +23,15 @@ __all__ = ["SquaredDistance"]
 class SquaredDistance(Objective):
     """``f(x) = 1/2 |x - z|^2`` for vectors, matrices, real and complex: ``mu = L = 1``.
 
-    Minimising it over a set is projecting on the set. With weights it is ``1/2 sum w_i |x_i - z_i|^2``.
+    Its minimiser over a set is the projection of z on the set. With weights it is
+    ``1/2 sum w_i |x_i - z_i|^2``.
 
     Parameters
     ----------
     z : array
         The point; it is copied.
     weights : array of the shape of z, optional
-        One number for each entry, not negative; 0 for entries that do not count. Ones by default.
+        One nonnegative number for each entry; 0 for entries to be ignored. Ones by default.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Sums and multiples of objectives, with what they inherit from their parts."""
+"""Sums of objectives, with the abilities and constants that follow from their parts."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ __all__ = ["Sum"]
 class Sum(MappedFunction, Objective):
     """``f = f_1 + f_2 + ...``.
 
-    Its image is the images of its parts, one after the other. It splits into a smooth and a
-    proximable part when at most one part is not smooth and that one has a prox; otherwise it
-    offers subgradients only. Sums in sums, and multiples of sums, are taken apart.
+    Its image consists of the images of its parts in their order. It splits into a smooth and a
+    proximable part if at most one part is not smooth and that one has a prox; otherwise it
+    has subgradients only. Sums in sums, and multiples of sums, are expanded.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class Sum(MappedFunction, Objective):
         return value, lambda: _total([slope() for slope in slopes])
 
     def subgradient(self, x: Array) -> Array:
-        # Not by linearising: that would compute the values too.
+        # `linearize_at` would compute the values as well.
         first, *others = self.parts
         total = first.subgradient(x)
         if others and not first.fresh_slopes:
@@ -117,7 +117,7 @@ class Sum(MappedFunction, Objective):
         return Sum(*smooth)
 
     def minorant(self, x: Array, target: Array) -> tuple[float, Array]:
-        """Linearise the smooth parts at ``x``; the others share what is left of ``target``."""
+        """Linearise the smooth parts at ``x``; the other parts share the remainder of ``target``."""
         alpha, slopes = 0.0, []
         for part in sorted(self.parts, key=lambda part: not part.smooth):
             a, g = Objective.minorant(part, x, target) if part.smooth else part.minorant(x, target)
@@ -154,7 +154,7 @@ class Sum(MappedFunction, Objective):
         return max((c for c in found if c is not None), key=lambda c: c.value, default=None)
 
     def sublevel_radius(self, level: float) -> Constant | None:
-        """Take the smallest radius that one part gives while the others stay above their infima."""
+        """Return the smallest radius that follows from one part and the infima of the others."""
         found = [super().sublevel_radius(level)]
         for i, part in enumerate(self.parts):
             others = _added([p.infimum() for p in self.parts[:i] + self.parts[i + 1 :]])
@@ -172,15 +172,10 @@ Objective.sum_of, Objective.multiple_of = Sum, Scaled
 
 
 def _flat(parts: Iterable[Objective]) -> Iterable[Objective]:
-    """Take sums, and multiples of sums, apart."""
+    """Yield the parts, with sums and multiples of sums expanded."""
     for part in parts:
         check_objective("parts", part)
-        if isinstance(part, Sum):
-            yield from part.parts
-        elif isinstance(part, Scaled) and isinstance(part.f, Sum):
-            yield from (Scaled(part.factor, inside) for inside in part.f.parts)
-        else:
-            yield part
+        yield from (f if factor == 1.0 else Scaled(factor, f) for factor, f in part.summands)
 
 
 def _common_shape(parts: Sequence[Objective]) -> tuple[int, ...] | None:
@@ -198,7 +193,7 @@ def _total(arrays: Sequence[Array]) -> Array:
 
 
 def _weakest(constants: Sequence[Constant]) -> Source:
-    """Return the source that a number made of all these constants can claim."""
+    """Return the weakest source among constants, which is that of a number computed from all of them."""
     sources = {constant.source for constant in constants}
     return next(
         source
@@ -208,7 +203,7 @@ def _weakest(constants: Sequence[Constant]) -> Source:
 
 
 def _added(constants: Sequence[Constant | None]) -> Constant | None:
-    """Add constants, where all are known."""
+    """Return the sum of constants, or None where one is not known."""
     known = [constant for constant in constants if constant is not None]
     if len(known) < len(constants):
         return None
