@@ -82,9 +82,8 @@ def _over_balls() -> dict[str, lopro.Problem]:
 def _remaining_gap(problem: lopro.Problem) -> float:
     """Return the gap after 10,000 steps of LoPGD, in billionths of the optimal value."""
     best = lopro.solve(problem, method=lopro.NewtonMultipliers()).fun
-    return 1e9 * (
-        lopro.solve(problem, method=lopro.LoPGD(), tol=0.0, max_iter=10_000).fun / best - 1.0
-    )
+    fun = lopro.solve(problem, method=lopro.LoPGD(), tol=0.0, max_iter=10_000).fun
+    return 1e9 * abs(fun / best - 1.0)
 
 
 def _solved(problem: lopro.Problem, method: Any, tol: float) -> Any:

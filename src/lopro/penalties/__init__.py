@@ -1,4 +1,4 @@
-"""Penalty functions of the constraint."""
+"""Penalties: functions of the constraint that are added to the objective."""
 
 from lopro.penalties.base import Penalty, ScalarPenalty
 from lopro.penalties.centred import CentredHinge, CentredSoftplus, MemberPenalties, SetPenalty

@@ -1,4 +1,4 @@
-"""The protocol of penalties, and the base of those that are functions of ``c(x)``."""
+"""The protocol of penalties, and the base class of penalties that are functions of ``c(x)``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Penalty", "ScalarPenalty"]
 
 
 class Penalty(Protocol):
-    """A penalty ``h`` as a penalised objective uses it."""
+    """A penalty ``h`` of a constraint, which is added to the objective."""
 
     @property
     def above(self) -> float | None:
@@ -22,7 +22,7 @@ class Penalty(Protocol):
 
     @property
     def weight(self) -> float:
-        """The weight or stiffness, for the history; NaN if there is no single one."""
+        """The weight or stiffness, for the history; NaN if there are several."""
         ...
 
     def image(self, constraint: Constraint, x: Array) -> Image:
@@ -48,7 +48,7 @@ class ScalarPenalty:
 
     @property
     def weight(self) -> float:
-        """The weight, for the history."""
+        """The weight, for the history; NaN by default."""
         return math.nan
 
     def phi(self, c: float) -> float:

@@ -1,4 +1,4 @@
-"""Penalties with a multiplier: exact for every smoothing if the multiplier is optimal.
+"""Penalties with a multiplier, which are exact for every smoothing if the multiplier is optimal.
 
 Minimising ``f + h`` with one of these is a step of a proximal method on the dual (entropic for
 `CentredSoftplus`, quadratic for the others), and the slope at the minimiser is the next multiplier.
@@ -21,6 +21,19 @@ from lopro.penalties.base import ScalarPenalty
 from lopro.penalties.scalar import expit, softplus
 
 __all__ = ["CentredHinge", "CentredSoftplus", "MemberPenalties", "SetPenalty"]
+
+
+@dataclass(frozen=True)
+class CentredSettings:
+    """Constants of `CentredSoftplus.recentred`."""
+
+    #: Multiplier, as a share of lam, above which lam is doubled: the slope of the penalty is bounded by lam.
+    largest_share: float = 0.9
+    #: Distance of the multiplier from 0 and from lam, as a share of lam: at both the shift is infinite.
+    margin: float = 1e-12
+
+
+SETTINGS = CentredSettings()
 
 
 @dataclass(frozen=True)
@@ -60,12 +73,12 @@ class CentredSoftplus(ScalarPenalty):
 
     @property
     def above(self) -> float:
-        """Largest value on the feasible set: 0, at the boundary."""
+        """The largest value on the feasible set: 0, at the boundary."""
         return 0.0
 
     @property
     def below(self) -> float:
-        """The largest amount by which it is below ``lam [c]_+``."""
+        """The largest amount by which the penalty is below ``lam [c]_+``."""
         return self.gamma * softplus(self.shift / self.gamma) - min(self.shift, 0.0)
 
     def phi(self, c: float) -> float:
@@ -76,25 +89,25 @@ class CentredSoftplus(ScalarPenalty):
         return self.lam * expit((self.lam * c + self.shift) / self.gamma)
 
     def curvature(self, squared_slope: float) -> float:
-        """Return its contribution to the smoothness constant where ``|grad c|^2 <= squared_slope``."""
+        """Return the contribution to the smoothness constant of F if ``|grad c|^2 <= squared_slope``."""
         return self.lam**2 * squared_slope / (4.0 * self.gamma)
 
     def recentred(self, constraint: Constraint, image: Image) -> CentredSoftplus:
         """Return the penalty of the next step: the slope at the point becomes the multiplier.
 
-        A multiplier above ``0.9 lam`` doubles ``lam``, because the slope is bounded by ``lam``. It is kept
-        1e-12 away from 0 and ``lam``, at which the shift is infinite.
+        A multiplier above ``0.9 lam`` doubles ``lam``.
         """
-        multiplier = max(self.slope(constraint.linearize_at(image)[0]), 1e-12 * self.lam)
-        lam = 2.0 * self.lam if multiplier > 0.9 * self.lam else self.lam
-        return replace(self, lam=lam, multiplier=min(multiplier, (1.0 - 1e-12) * lam))
+        slope = self.slope(constraint.linearize_at(image)[0])
+        multiplier = max(slope, SETTINGS.margin * self.lam)
+        lam = 2.0 * self.lam if multiplier > SETTINGS.largest_share * self.lam else self.lam
+        return replace(self, lam=lam, multiplier=min(multiplier, (1.0 - SETTINGS.margin) * lam))
 
 
 @dataclass(frozen=True)
 class CentredHinge(ScalarPenalty):
     """``([u + beta c]_+^2 - u^2) / (2 beta)``: the augmented Lagrangian term of one constraint.
 
-    The quadratic counterpart of `CentredSoftplus`, without an upper limit of the multiplier.
+    The quadratic counterpart of `CentredSoftplus`; its multiplier has no upper limit.
 
     Examples
     --------
@@ -127,7 +140,7 @@ class CentredHinge(ScalarPenalty):
         return replace(self, multiplier=self.slope(constraint.linearize_at(image)[0]))
 
     def stiffened(self, factor: float) -> CentredHinge:
-        """Return the same multiplier with a ``factor`` times stiffer penalty."""
+        """Return the penalty with the same multiplier and ``factor`` times the stiffness."""
         return replace(self, beta=factor * self.beta)
 
 
@@ -157,7 +170,7 @@ class SetPenalty:
 
     @property
     def above(self) -> float | None:
-        """None: not used."""
+        """None: no method uses the largest value on the feasible set."""
         return None
 
     @property
@@ -169,7 +182,7 @@ class SetPenalty:
         return constraint.image(x)
 
     def dual(self, constraint: Constraint, image: Image) -> Image:
-        """Return the next multiplier ``u``, at the point with this image."""
+        """Return the multiplier of the next step, from the point with this image."""
         u, beta = self.multiplier, self.beta
         w = image if u is None else tuple(z + v / beta for z, v in zip(image, u, strict=True))
         nearest = constraint.project_image(w)
@@ -193,7 +206,7 @@ class SetPenalty:
         return replace(self, multiplier=self.dual(constraint, image))
 
     def stiffened(self, factor: float) -> SetPenalty:
-        """Return the same multiplier with a ``factor`` times stiffer penalty."""
+        """Return the penalty with the same multiplier and ``factor`` times the stiffness."""
         return replace(self, beta=factor * self.beta)
 
 
@@ -205,7 +218,7 @@ class MemberPenalties:
 
     @property
     def above(self) -> float | None:
-        """None: not used."""
+        """None: no method uses the largest value on the feasible set."""
         return None
 
     @property
@@ -219,20 +232,20 @@ class MemberPenalties:
     ) -> MemberPenalties:
         """Return a `SetPenalty` for each member of the form ``M x in Q``, a `CentredHinge` for the others.
 
-        The stiffness is one for all members, or one for each. The multipliers are zero, or ``dual`` if all
-        members are of the form ``M x in Q``.
+        ``stiffness`` is a number for all members, or one for each. The multipliers are zero, or ``dual`` if
+        all members are of the form ``M x in Q``.
         """
         members = constraint.members()
         betas = (stiffness,) * len(members) if isinstance(stiffness, (int, float)) else stiffness
-        found = MemberPenalties(
+        penalties = MemberPenalties(
             tuple(
                 SetPenalty(beta) if member.has_image_set else CentredHinge(beta)
                 for member, beta in zip(members, betas, strict=True)
             )
         )
         if dual is None:
-            return found
-        shares = found._shares(constraint, dual)
+            return penalties
+        shares = penalties._shares(constraint, dual)
         return MemberPenalties(tuple(SetPenalty(part.weight, share) for part, _, share in shares))
 
     def image(self, constraint: Constraint, x: Array) -> Image:
@@ -241,7 +254,7 @@ class MemberPenalties:
     def _shares(
         self, constraint: Constraint, image: Image
     ) -> Iterator[tuple[CentredHinge | SetPenalty, Constraint, Image]]:
-        """Yield each part with its member and its share of the image."""
+        """Yield each penalty with its member of the constraint and that member's part of the image."""
         start = 0
         for part, member in zip(self.parts, constraint.members(), strict=True):
             stop = start + member.image_length
@@ -254,22 +267,22 @@ class MemberPenalties:
         ]
 
         def gradient() -> Array | None:
-            found = [g for g in (term[1]() for term in terms) if g is not None]
-            return functools.reduce(operator.add, found) if found else None
+            gradients = [g for g in (term[1]() for term in terms) if g is not None]
+            return functools.reduce(operator.add, gradients) if gradients else None
 
         return sum(term[0] for term in terms), gradient
 
     def valid_inequality(self, constraint: Constraint, x: Array) -> ValidInequality:
         members = zip(self.parts, constraint.members(), strict=True)
-        found = [part.valid_inequality(member, x) for part, member in members]
-        if not found:
+        inequalities = [part.valid_inequality(member, x) for part, member in members]
+        if not inequalities:
             return ValidInequality.trivial(x)
-        duals = [each.dual for each in found if each.dual is not None]
+        duals = [each.dual for each in inequalities if each.dual is not None]
         return ValidInequality(
-            functools.reduce(operator.add, (each.direction for each in found)),
-            sum(each.support for each in found),
-            tuple(v for dual in duals for v in dual) if len(duals) == len(found) else None,
-            sum(each.blur for each in found),
+            functools.reduce(operator.add, (each.direction for each in inequalities)),
+            sum(each.support for each in inequalities),
+            tuple(v for dual in duals for v in dual) if len(duals) == len(inequalities) else None,
+            sum(each.blur for each in inequalities),
         )
 
     def recentred(self, constraint: Constraint, image: Image) -> MemberPenalties:
@@ -278,5 +291,5 @@ class MemberPenalties:
         return MemberPenalties(tuple(p.recentred(member, share) for p, member, share in shares))
 
     def stiffened(self, factor: float) -> MemberPenalties:
-        """Return the same multipliers with ``factor`` times stiffer penalties."""
+        """Return the penalties with the same multipliers and ``factor`` times the stiffness."""
         return MemberPenalties(tuple(p.stiffened(factor) for p in self.parts))

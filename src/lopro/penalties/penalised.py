@@ -14,20 +14,20 @@ __all__ = ["Penalised"]
 
 
 class Penalised:
-    """``F(x) = f(x) + h(x)``: the view of a problem that an inner algorithm gets.
+    """``F(x) = f(x) + h(x)``: all that an inner algorithm can evaluate of a problem.
 
     It has no projection, so inner algorithms cannot project.
 
     Parameters
     ----------
     objective, constraint
-        The problem's functions, usually counted.
+        The functions of the problem; in a run their calls are counted.
     penalty : Penalty
         ``h`` as a function of the constraint.
     like : array
         A point, for its shape, dtype and library.
     unit : float
-        A length that is typical of ``x``, in its units.
+        A typical length of ``x``.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Penalised:
             return g
         return axpy(1.0, g, h, reuse=True) if self.fresh_slopes else g + h
 
-    # The smooth part f_smooth + h and the proximable part, for accelerated methods.
+    # Accelerated methods treat F as a smooth part f_smooth + h and a proximable part.
 
     def image(self, x: Array) -> Image:
         """Return the linear part of the smooth part at ``x``."""
@@ -79,7 +79,7 @@ class Penalised:
         return image if self._smooth is None else self._smooth.image(x) + image
 
     def linearize_at(self, image: Image) -> Linearization:
-        """Return the smooth part's value at the point with this image, its gradient on demand."""
+        """Return the value of the smooth part at the point with this image, and on demand its gradient."""
         h, slope = self.penalty.linearize_at(self.constraint, image[self._cut :])
         if self._smooth is None:
 
@@ -97,5 +97,5 @@ class Penalised:
         return f + h, gradient
 
     def prox(self, x: Array, step: float) -> Array:
-        """Return the proximal point of the proximable part; ``x`` itself where there is none."""
+        """Return the proximal point of the proximable part; ``x`` itself if there is no such part."""
         return x if self._proximable is None else self._proximable.prox(x, step)

@@ -31,7 +31,7 @@ def expit(s: float) -> float:
 
 @dataclass(frozen=True)
 class Hinge(ScalarPenalty):
-    """``lam [c]_+``: exact for ``lam`` above the multiplier, not smooth.
+    """``lam [c]_+``: exact if ``lam`` is above the multiplier; not smooth.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Hinge(ScalarPenalty):
 
     @property
     def above(self) -> float:
-        """Largest value on the feasible set."""
+        """The largest value on the feasible set."""
         return 0.0
 
     def phi(self, c: float) -> float:
@@ -89,7 +89,7 @@ class Softplus(ScalarPenalty):
 
     @property
     def above(self) -> float:
-        """Largest value on the feasible set."""
+        """The largest value on the feasible set."""
         return self.gamma * math.log(2.0)
 
     def phi(self, c: float) -> float:
@@ -99,7 +99,7 @@ class Softplus(ScalarPenalty):
         return self.lam * expit(self.lam * c / self.gamma)
 
     def curvature(self, squared_slope: float) -> float:
-        """Return its contribution to the smoothness constant where ``|grad c|^2 <= squared_slope``."""
+        """Return the contribution to the smoothness constant of F if ``|grad c|^2 <= squared_slope``."""
         return self.lam**2 * squared_slope / (4.0 * self.gamma)
 
 
@@ -132,7 +132,7 @@ class QuadraticHinge(ScalarPenalty):
 
     @property
     def above(self) -> float:
-        """Largest value on the feasible set."""
+        """The largest value on the feasible set."""
         return self.gamma / 4.0
 
     def phi(self, c: float) -> float:
@@ -146,5 +146,5 @@ class QuadraticHinge(ScalarPenalty):
         return self.lam * min(1.0, max(0.0, (c + delta) / (2.0 * delta)))
 
     def curvature(self, squared_slope: float) -> float:
-        """Return its contribution to the smoothness constant where ``|grad c|^2 <= squared_slope``."""
+        """Return the contribution to the smoothness constant of F if ``|grad c|^2 <= squared_slope``."""
         return self.lam**2 * squared_slope / (2.0 * self.gamma)

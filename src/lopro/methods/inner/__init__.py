@@ -1,14 +1,7 @@
-"""Algorithms for the penalised objective; they neither project nor stop by themselves."""
+"""Inner algorithms: they minimise a penalised objective, do not project, and do not decide when to stop."""
 
 from lopro.driver.method import InnerAlgorithm
-from lopro.methods.inner.accelerated import (
-    AcceleratedGradient,
-    Backtracking,
-    ConstantMomentum,
-    FixedSmoothness,
-    NesterovMomentum,
-    NoMomentum,
-)
+from lopro.methods.inner.accelerated import AcceleratedGradient, Backtracking, FixedSmoothness
 from lopro.methods.inner.averaging import (
     ConstantStep,
     InverseTimeStep,
@@ -21,6 +14,7 @@ from lopro.methods.inner.averaging import (
     WeightedInverseTimeStep,
 )
 from lopro.methods.inner.lbfgsb import LBFGSB
+from lopro.methods.inner.momentum import ConstantMomentum, NesterovMomentum, NoMomentum
 from lopro.methods.inner.subgradient import StochasticSubgradient, SubgradientDescent
 
 __all__ = [

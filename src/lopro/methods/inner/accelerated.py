@@ -1,7 +1,7 @@
 """Accelerated (proximal) gradient descent on the penalised objective: NAG, FISTA, restarts.
 
-The printed Algorithm 2 takes the gradient at ``x_s``, which is a heavy-ball method and exceeds the bound that
-its theorem uses (R5). Here, as in Beck and Teboulle, it is taken at ``y_s``.
+Algorithm 2 as printed takes the gradient at ``x_s``; that is a heavy-ball method, which exceeds the bound of
+its theorem (R5). Here, as in Beck and Teboulle (2009), the gradient is taken at ``y_s``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -18,78 +18,32 @@ from lopro.core.arrays import Array, diagonal_direction, eps, inner, norm
 from lopro.core.validation import check_number, check_offers
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Image
+from lopro.methods.inner.momentum import Momentum, NesterovMomentum
 from lopro.penalties.penalised import Penalised
 
 __all__ = [
     "AcceleratedGradient",
     "AcceleratedState",
     "Backtracking",
-    "ConstantMomentum",
     "FixedSmoothness",
-    "Momentum",
-    "NesterovMomentum",
-    "NoMomentum",
 ]
 
 
-class Momentum(Protocol):
-    """A rule for the extrapolation."""
-
-    def advance(self, tau: float, L: float) -> tuple[float, float]:
-        """Return the next ``tau`` and the factor ``beta`` of ``y = x + beta (x - x_old)``."""
-        ...
-
-
 @dataclass(frozen=True)
-class NesterovMomentum:
-    """``tau+ = (1 + sqrt(1 + 4 tau^2)) / 2``, ``beta = (tau - 1) / tau+``: for convex F.
+class AcceleratedSettings:
+    """Constants of `model_holds` and `curvature_along_gradient`."""
 
-    Examples
-    --------
-    >>> from lopro.methods.inner import NesterovMomentum
-    >>> NesterovMomentum().advance(1.0, 1.0)[1]
-    0.0
-    """
-
-    def advance(self, tau: float, L: float) -> tuple[float, float]:
-        following = (1.0 + math.sqrt(1.0 + 4.0 * tau * tau)) / 2.0
-        return following, (tau - 1.0) / following
+    #: Rounding error of the difference of two values of F, in units of rounding of their sum.
+    value_roundings: float = 8.0
+    #: Ratio of the quadratic term to that error from which the test of values is accurate to 1e-4.
+    accurate_values: float = 1e4
+    #: Rounding error of the difference of two gradients.
+    gradient_roundings: float = 4.0
+    #: Length of the move that measures the first L, relative to the size of the point.
+    probe: float = 1e-3
 
 
-@dataclass(frozen=True)
-class ConstantMomentum:
-    """``beta = (sqrt(L) - sqrt(mu)) / (sqrt(L) + sqrt(mu))`` with L of F: for mu-strongly convex F.
-
-    Examples
-    --------
-    >>> from lopro.methods.inner import ConstantMomentum
-    >>> ConstantMomentum(mu=1.0).advance(1.0, 9.0)[1]
-    0.5
-    """
-
-    mu: float
-
-    def __post_init__(self) -> None:
-        check_number("mu", self.mu, minimum=0.0, exclusive=True)
-
-    def advance(self, tau: float, L: float) -> tuple[float, float]:
-        root, small = math.sqrt(L), math.sqrt(min(self.mu, L))
-        return tau, (root - small) / (root + small)
-
-
-@dataclass(frozen=True)
-class NoMomentum:
-    """Plain (proximal) gradient descent.
-
-    Examples
-    --------
-    >>> from lopro.methods.inner import NoMomentum
-    >>> NoMomentum().advance(1.0, 9.0)[1]
-    0.0
-    """
-
-    def advance(self, tau: float, L: float) -> tuple[float, float]:
-        return tau, 0.0
+SETTINGS = AcceleratedSettings()
 
 
 @dataclass(frozen=True)
@@ -111,7 +65,7 @@ class FixedSmoothness:
 
 @dataclass(frozen=True)
 class Backtracking:
-    """Search for the smoothness constant: double ``L`` until the quadratic model holds.
+    """Search for the smoothness constant: double ``L`` until the quadratic upper bound holds.
 
     Within a run ``L`` does not decrease, as the theory of the accelerated rate requires (with ``L`` replaced
     by ``2 L`` in the bound); a restart, which resets the momentum, halves it.
@@ -119,7 +73,7 @@ class Backtracking:
     Parameters
     ----------
     L : float, optional
-        First trial; None measures the curvature along the first gradient.
+        First trial value; None measures the curvature along the first gradient.
 
     Examples
     --------
@@ -137,13 +91,13 @@ class Backtracking:
 
 @dataclass(slots=True)
 class AcceleratedState:
-    """State of accelerated gradient descent; each image belongs to the point before it."""
+    """State of accelerated gradient descent; each image is that of the point listed before it."""
 
     x: Array  # last iterate
     image_x: Image
     y: Array  # extrapolated point, where the next gradient is taken
     image_y: Image
-    L: float  # present smoothness constant
+    L: float  # current smoothness constant
     tau: float = 1.0
     t: int = 0  # steps since the start or the last restart
     slope: float = math.inf  # norm of the last gradient mapping L (y - x+)
@@ -163,8 +117,8 @@ class AcceleratedGradient:
     step_rule : FixedSmoothness or Backtracking
         The step length.
     restart : bool
-        Reset the momentum when it is an ascent direction (O'Donoghue and Candes): a heuristic that is fast on
-        functions with growth; `bound` then returns None.
+        Reset the momentum when it is an ascent direction (O'Donoghue and Candes, 2015): a heuristic that is
+        fast on functions with growth; `bound` then returns None.
 
     Examples
     --------
@@ -245,30 +199,33 @@ class AcceleratedGradient:
         if self.restart or not isinstance(self.momentum, NesterovMomentum) or state.t == 0:
             return None
         if isinstance(self.step_rule, FixedSmoothness):
-            return None  # a given L is not checked; the corollaries make their own claims
+            return None  # a given L is not verified; the corollaries state their own claims
         return 2.0 * state.L * distance**2 / (state.t + 1) ** 2
 
 
 def model_holds(
     F: Penalised, value: float, g: Array, y: Array, move: Array, image: Image, L: float
 ) -> bool:
-    """Whether the quadratic model with constant ``L`` at y is above F at ``y + move``.
+    """Whether the quadratic model with constant ``L`` at y is an upper bound of F at ``y + move``.
 
-    Near a solution the difference of two function values is rounding error, and a test on it would drive L
-    to infinity. If the test on values fails or is below rounding error, it is repeated on gradients, without
-    cancellation: by convexity ``<grad(y + move) - grad(y), move> <= L/2 |move|^2`` implies the model.
+    Near a solution the difference of two function values is rounding error, and a test of it would drive L
+    to infinity. If the test of values fails or is below rounding error, gradients are tested instead, without
+    cancellation: by convexity ``<grad(y + move) - grad(y), move> <= L/2 |move|^2`` implies the upper bound.
     """
     quadratic = 0.5 * L * inner(move, move)
     if math.isnan(quadratic) or not math.isfinite(value):
-        return True  # not finite: no L can restore the values, so the search ends
+        return True  # no L makes the values finite, so the search ends
     reached, gradient = F.linearize_at(image)
     if not math.isfinite(reached):
         return False
-    resolution = 8.0 * eps(g) * (abs(value) + abs(reached))
-    if quadratic > 1e4 * resolution and reached <= value + inner(g, move) + quadratic:
+    resolution = SETTINGS.value_roundings * eps(g) * (abs(value) + abs(reached))
+    if (
+        quadratic > SETTINGS.accurate_values * resolution
+        and reached <= value + inner(g, move) + quadratic
+    ):
         return True
     # The gradient has an error of eps |g|, and of L eps |y| because y is rounded.
-    slack = 4.0 * eps(g) * (norm(g) + L * norm(y)) * norm(move)
+    slack = SETTINGS.gradient_roundings * eps(g) * (norm(g) + L * norm(y)) * norm(move)
     return inner(gradient() - g, move) <= quadratic + slack
 
 
@@ -280,10 +237,11 @@ def smooth_gradient(F: Penalised, x: Array) -> Array:
 def curvature_along_gradient(
     gradient: Callable[[Array], Array], x: Array, g: Array, size: float
 ) -> float:
-    """Return an estimate of L: the change of the gradient, ``g`` at x, after a move of ``1e-3 size``."""
+    """Return an estimate of L: the change of the gradient, which is ``g`` at x, over the length of a move."""
     length = norm(g)
-    # At a minimiser any direction will do.
-    move = (1e-3 * size / length) * g if length > 0.0 else (1e-3 * size) * diagonal_direction(x)
+    # At a minimiser the curvature is measured along a fixed direction.
+    probe = SETTINGS.probe * size
+    move = (probe / length) * g if length > 0.0 else probe * diagonal_direction(x)
     curvature = norm(gradient(x - move) - g) / norm(move)
     if curvature > 0.0:
         return curvature

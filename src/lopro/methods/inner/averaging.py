@@ -1,6 +1,6 @@
 """Step sizes and averages of subgradient descent.
 
-An average is described by its weights: ``xbar_t = (1 - w_t) xbar_(t-1) + w_t x_t`` with ``w_1 = 1``.
+An average is defined by its weights: ``xbar_t = (1 - w_t) xbar_(t-1) + w_t x_t`` with ``w_1 = 1``.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class UniformAverage:
 
 @dataclass(frozen=True)
 class SuffixAverage:
-    """The mean of the last ``alpha T`` of ``T`` iterates (Rakhlin et al.).
+    """The mean of the last ``alpha T`` of ``T`` iterates (Rakhlin, Shamir, Sridharan, 2012).
 
     Examples
     --------
@@ -179,7 +179,7 @@ class SuffixAverage:
 
 @dataclass(frozen=True)
 class PolynomialDecay:
-    """``w_t = (s + 1) / (s + t)`` (Shamir and Zhang); ``s = 0`` is the mean.
+    """``w_t = (s + 1) / (s + t)`` (Shamir and Zhang, ICML 2013, section 4); ``s = 0`` is the mean.
 
     Examples
     --------

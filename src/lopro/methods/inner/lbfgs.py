@@ -1,4 +1,4 @@
-"""L-BFGS without bounds, one step at a time, for arrays of any library and shape."""
+"""Unconstrained L-BFGS, one step at a time, for arrays of any library and shape."""
 
 from __future__ import annotations
 
@@ -9,30 +9,31 @@ from lopro.core.arrays import Array, inner, norm
 
 __all__ = ["LBFGS"]
 
-#: Stored steps: the largest number of those advised (3 to 20) by Nocedal and Wright, Numerical Optimization
+#: Number of stored steps: the largest recommended one (3 to 20) of Nocedal and Wright, Numerical Optimization
 #: (2006), section 7.2.
 MEMORY = 20
 #: The constant of sufficient decrease (Nocedal and Wright (2006), section 3.1).
 SUFFICIENT = 1e-4
-#: Trial steps at most, each between a tenth and half of the last one.
+#: Largest number of trial steps, each between a tenth and half of the last one (Nocedal and Wright (2006),
+#: section 3.5): the last one is at most 2^-11 times as long as the first.
 TRIALS = 12
-#: The least cosine between a step and the change of the gradient along it with which the step is stored: the
-#: root of the unit of rounding, below which the curvature is noise.
+#: Least cosine of the angle between a step and the change of the gradient for the pair to be stored: the root
+#: of the unit of rounding, below which the curvature is rounding error.
 FLAT = 1e-8
 
 
 class LBFGS:
-    """The state of L-BFGS; the caller decides when to stop.
+    """L-BFGS as an iteration that the caller controls.
 
-    SciPy's is one call on vectors of the host in double precision. Here the arrays keep library, device and
-    precision, and the caller may use the point between two steps without a restart.
+    SciPy's implementation is a single call on host vectors in double precision. Here the arrays keep their
+    library, device and precision, and the caller may use the point between two steps without a restart.
 
     Parameters
     ----------
     function : callable
         Returns value and gradient; a sum of squares, whose least value is about zero.
     x : array
-        Where to begin.
+        The start.
 
     Examples
     --------
@@ -53,7 +54,7 @@ class LBFGS:
         self._memory: deque[tuple[Array, Array, float]] = deque(maxlen=MEMORY)
 
     def step(self) -> bool:
-        """Make one step; return False if no step lowers the function any more."""
+        """Make one step; return False if no step decreases the function."""
         while True:
             direction = self._direction()
             if self._along(direction):
@@ -63,7 +64,7 @@ class LBFGS:
             self._memory.clear()
 
     def _direction(self) -> Array:
-        """Return minus the inverse Hessian, as the last steps estimate it, times the gradient."""
+        """Return minus the gradient times the inverse Hessian that the stored steps estimate."""
         q, factors = self.gradient, []
         for step, change, curvature in reversed(self._memory):
             factors.append(inner(step, q) / curvature)
@@ -76,26 +77,27 @@ class LBFGS:
         return -q
 
     def _along(self, direction: Array) -> bool:
+        """Make a step along a direction by backtracking; return False if no trial step is accepted."""
         slope = inner(self.gradient, direction)
         if not slope < 0.0:
             return False
-        # Without a memory the unit of length is unknown: that of a quadratic with the minimum zero is taken.
+        # Without stored steps the first trial is the minimiser of a parabola with the minimum zero.
         size = 1.0 if self._memory else min(1.0, 2.0 * self.value / -slope)
         for _ in range(TRIALS):
             x = self.x + size * direction
             value, gradient = self.function(x)
-            # Strictly: where decreases are below rounding, no step counts.
+            # A strict inequality: a step without any decrease is not accepted.
             if value < self.value + SUFFICIENT * size * slope:
                 self._remember(size * direction, gradient - self.gradient)
                 self.x, self.value, self.gradient = x, value, gradient
                 return True
-            # The parabola through both values and the slope, within reason.
+            # The minimiser of the parabola through both values and the slope, with safeguards.
             fitted = -0.5 * slope * size**2 / (value - self.value - slope * size)
             size = min(max(fitted, 0.1 * size), 0.5 * size)
         return False
 
     def _remember(self, step: Array, change: Array) -> None:
+        """Store a step with the change of the gradient if the function has curvature along it."""
         curvature = inner(step, change)
-        # Where the function is not convex, the curvature along a step may not be positive.
         if curvature > FLAT * norm(step) * norm(change):
             self._memory.append((step, change, curvature))

@@ -1,6 +1,6 @@
 """SciPy's L-BFGS-B as an inner algorithm.
 
-Theorem 1 holds for every inner algorithm that decreases ``F``; this adapter is an example for others.
+Theorem 1 holds for every inner algorithm that decreases ``F``; this adapter is an example of one.
 """
 
 from __future__ import annotations

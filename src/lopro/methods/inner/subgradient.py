@@ -43,7 +43,7 @@ class SubgradientState:
     mu: float = 0.0  # known strong convexity of f
     t: int = 0
     energy: float = 0.0  # the same average of eta_t |g_t|^2 / 2
-    shortened: bool = False  # whether any step was cut to longest_move
+    shortened: bool = False  # whether any step was limited to longest_move
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class SubgradientDescent:
         space; on a ball that contains the solution they are (C1'). Projecting onto a ball is a scaling
         and is not counted as a projection.
     longest_move : float, optional
-        Cut steps to this length. A safeguard for functions with unbounded subgradients, on which
-        constant steps can diverge; after a cut `bound` returns None.
+        Limit of the length of steps. A safeguard for functions with unbounded subgradients, on which
+        constant steps can diverge; after a limited step `bound` returns None.
 
     Examples
     --------
@@ -117,9 +117,9 @@ class SubgradientDescent:
         return state.average
 
     def bound(self, state: SubgradientState, distance: float) -> float | None:
-        """Return the bound of Prop 3 or C1' with the observed subgradients in place of their largest norm."""
+        """Return the bound of Prop 3 or C1' with the norms of the computed subgradients in place of G."""
         if state.t == 0 or state.shortened or self.ball is not None:
-            return None  # it is not checked that a given ball contains the solution
+            return None  # whether a given ball contains the solution is not checked
         match self.step_rule, self.average:
             case ConstantStep(eta), UniformAverage():
                 return state.energy + distance**2 / (2.0 * eta * state.t)

@@ -1,9 +1,9 @@
 """Schedules that need no constants: the penalty weight, the smoothing and the epoch length are adapted.
 
 Three rules are used. R2: after a projection ``f(x) <= F(x_hat)`` must hold; if it fails, the weight is too
-small and is doubled. Stalling: when the certified gap (or the value, if there is no certificate) stops
-decreasing, epochs become longer. Re-centring (P7): the slope of the penalty is an estimate of the multiplier,
-and a penalty centred at the multiplier has no bias.
+small and is doubled. Stalling: if the certified gap (or the value, if there is no certificate) does not
+decrease sufficiently, epochs become longer. Re-centring (P7): the slope of the penalty is an estimate of the
+multiplier, and a penalty centred at the multiplier has no bias.
 """
 
 from __future__ import annotations
@@ -25,6 +25,27 @@ from lopro.protocol import Workbench
 __all__ = ["AdaptiveSmoothing", "DoublingSubgradient", "Recentring"]
 
 
+@dataclass(frozen=True)
+class AdaptiveSettings:
+    """Constants of the adaptive schedules."""
+
+    #: Longest step of `DoublingSubgradient`, in units of the length of its first step.
+    longest_move: float = 10.0
+    #: Factor by which the gap of `AdaptiveSmoothing` must decrease in an epoch. With gamma halved, an epoch
+    #: of sufficient length halves it.
+    sufficient_decrease: float = 1.5
+    #: Ratio of the gap to the bias ``C gamma`` up to which gamma is halved: a smaller gamma reduces the gap
+    #: only if ``B_T`` is of the size of the bias.
+    gap_over_bias: float = 10.0
+    #: Factor by which the gap of `Recentring`, which converges linearly, must decrease in an epoch.
+    recentring_decrease: float = 2.0
+    #: Smoothing, relative to the range of ``lam c``, with which softplus is ``lam c / 2`` up to its inverse.
+    linearising_smoothing: float = 1e6
+
+
+SETTINGS = AdaptiveSettings()
+
+
 def first_weight(bench: Workbench, x: Array) -> float:
     """Return an estimate of the multiplier: the ratio ``|df(x)| / |dc(x)|``."""
     of_f = norm(bench.objective.subgradient(x))
@@ -35,8 +56,8 @@ def first_weight(bench: Workbench, x: Array) -> float:
 def too_light(bench: Workbench, epoch: Epoch, smoothing: float = 0.0) -> bool:
     """Whether R2 is violated by more than the bias of the smoothing: the weight is too small.
 
-    The bound of R2 is ``C gamma + B_T + [f(x) - F(x_hat)]_+``. A last term below the first is tolerated until
-    gamma is smaller; doubling the weight for it would slow the inner algorithm down.
+    The bound of R2 is ``C gamma + B_T + [f(x) - F(x_hat)]_+``. The last term is accepted while it is below
+    the first; a doubled weight would slow down the inner algorithm.
     """
     verdict = epoch.verdict
     assert verdict.penalised is not None  # an epoch minimises a penalised objective
@@ -65,7 +86,7 @@ class DoublingSubgradient:
 
     A cycle has ``halvings`` epochs of ``steps`` steps. The next cycle starts from its last point, with epochs
     twice as long and the first step size divided by sqrt(2): the restart rule of R2SG, whose total work is a
-    constant times that of the first cycle that is long enough.
+    constant times the work of the first cycle of sufficient length.
 
     Examples
     --------
@@ -88,8 +109,8 @@ class DoublingSubgradient:
         slope = norm(bench.penalised(penalty, x).subgradient(x))
         size = bench.unit + norm(x)
         step = size / (slope * math.sqrt(self.steps)) if slope > 0.0 else 1.0
-        # The first step has the length size / sqrt(steps); ten times that is the limit of the others.
-        cycle = _Cycle(step, longest_move=10.0 * size / math.sqrt(self.steps))
+        # The first step has the length size / sqrt(steps).
+        cycle = _Cycle(step, longest_move=SETTINGS.longest_move * size / math.sqrt(self.steps))
         return Plan(penalty, cycle.inner(), self.steps, x), cycle
 
     def next(self, bench: Workbench, state: _Cycle, epoch: Epoch) -> tuple[Plan, _Cycle]:
@@ -126,7 +147,7 @@ class _AcceleratedEpochs:
 
 @dataclass(frozen=True)
 class AdaptiveSmoothing(_AcceleratedEpochs):
-    """LoPNAG without constants: gamma is halved when the gap is of its size, epochs grow on stalling.
+    """LoPNAG without constants: gamma is halved when the gap is of its size; epochs double after stalling.
 
     Examples
     --------
@@ -151,26 +172,24 @@ class AdaptiveSmoothing(_AcceleratedEpochs):
         if too_light(bench, epoch, penalty.above):
             return replace(plan, penalty=replace(penalty, lam=2.0 * penalty.lam)), state
         merit = epoch.verdict.merit()
-        # With gamma halved a sufficient epoch halves the gap: a factor below 1.5 means that it was too short.
-        stalled = state is not None and not merit <= state / 1.5
-        # The gap is C gamma + B_T: a smaller gamma helps only if B_T is of the size of C gamma.
-        caught_up = not merit > 10.0 * penalty.above
+        stalled = state is not None and not merit <= state / SETTINGS.sufficient_decrease
+        converged = not merit > SETTINGS.gap_over_bias * penalty.above
         following = Plan(
-            penalty=replace(penalty, gamma=0.5 * penalty.gamma) if caught_up else penalty,
+            penalty=replace(penalty, gamma=0.5 * penalty.gamma) if converged else penalty,
             inner=_restarting(epoch.state.L),
             steps=2 * plan.steps if stalled else plan.steps,
-            start=epoch.x if caught_up else epoch.x_hat,
+            start=epoch.x if converged else epoch.x_hat,
         )
         return following, merit
 
 
 @dataclass(frozen=True)
 class Recentring(_AcceleratedEpochs):
-    """The multiplier-centred LoPNAG (P7): gamma is fixed, the multiplier is updated.
+    """The multiplier-centred LoPNAG (P7): gamma is fixed, and the multiplier is updated.
 
     Each epoch is one inexact step of the entropic proximal point method on the dual. It starts from the last
-    point of the previous epoch before its projection. Linear convergence where the dual is strongly concave,
-    without a decreasing smoothing.
+    point of the previous epoch before the projection. Where the dual is strongly concave it converges
+    linearly without a decreasing smoothing.
 
     Examples
     --------
@@ -195,13 +214,13 @@ class Recentring(_AcceleratedEpochs):
         with bench.observe():
             penalty = plan.penalty.recentred(constraint, constraint.image(epoch.x_hat))
         merit = epoch.verdict.merit()
-        # Linear convergence with a factor of 2 per epoch is expected; otherwise epochs are too short.
-        stalled = state is not None and not merit <= state / 2.0
+        stalled = state is not None and not merit <= state / SETTINGS.recentring_decrease
         steps = 2 * plan.steps if stalled else plan.steps
         return Plan(penalty, _restarting(epoch.state.L), steps, epoch.x_hat), merit
 
 
 def _restarting(L: float | None = None) -> AcceleratedGradient:
+    """Return accelerated gradient with restarts; L is the last smoothness constant."""
     if L is not None and not math.isfinite(L):
         raise StalledError("no step is short enough: decreases are below rounding error")
     return AcceleratedGradient(step_rule=Backtracking(L), restart=True)
@@ -214,10 +233,9 @@ def balanced_smoothing(bench: Workbench, x: Array, lam: float) -> float:
     smaller gamma slows down the inner algorithm, a larger one the multiplier.
     """
     slope = norm(bench.constraint.subgradient(x))
-    # With a gamma of 1e6 times the range of lam c the penalty is lam c / 2 up to 1e-6, so F has curvature
-    # L_f + lam L_c / 2.
+    # With a huge gamma the penalty is lam c / 2 plus a constant, so F has curvature L_f + lam L_c / 2.
     size = bench.unit + norm(x)
-    huge = 1e6 * lam * slope * size
+    huge = SETTINGS.linearising_smoothing * lam * slope * size
     if huge == 0.0:
         return 1.0
     F = bench.penalised(Softplus(lam, huge), x)

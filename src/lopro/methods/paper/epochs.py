@@ -38,7 +38,7 @@ S = TypeVar("S")
 
 @dataclass(frozen=True)
 class Plan:
-    """One epoch to be run."""
+    """What one epoch runs: penalty, inner algorithm, number of steps and start."""
 
     penalty: Penalty
     inner: InnerAlgorithm
@@ -49,17 +49,17 @@ class Plan:
 
 @dataclass(frozen=True)
 class Epoch:
-    """One epoch after its run, from which a schedule makes the next plan."""
+    """The result of one epoch, from which a schedule makes the next plan."""
 
     plan: Plan
     x_hat: Array  # the point before projection
     x: Array  # the projected point
-    state: Any  # the inner algorithm's last state
+    state: Any  # the last state of the inner algorithm
     verdict: Verdict
 
 
 class Schedule(Protocol[S]):
-    """A sequence of plans: those of a theorem, or adaptive ones."""
+    """A sequence of plans, from a theorem or adaptive."""
 
     def init(self, bench: Workbench, x: Array) -> tuple[Plan | None, S]:
         """Return the first plan (None if ``x`` already meets the target) and the state."""
@@ -71,7 +71,7 @@ class Schedule(Protocol[S]):
 
 
 class NumberedEpochs:
-    """Base of schedules that know every epoch by its number; each starts from the projection of the last."""
+    """Base of schedules that depend on the number of the epoch; each starts from the last projection."""
 
     def plan(self, start: Array, k: int, last: Epoch | None) -> Plan | None:
         """Return the plan of epoch ``k`` (from 1), which follows ``last``; None after all of them."""
@@ -87,14 +87,14 @@ class NumberedEpochs:
 
 
 def check_schedule(schedule: Schedule[Any], problem: Problem) -> None:
-    """Call the ``check`` of a schedule, if it has one, before any work."""
+    """Call the ``check`` of a schedule, if it has one, before the run."""
     check = getattr(schedule, "check", None)
     if check is not None:
         check(problem)
 
 
 def run_epochs(bench: Workbench, x0: Array, schedule: Schedule[Any]) -> Candidates:
-    """Run a schedule: for each plan minimise the penalised objective and project."""
+    """Run a schedule: for each plan, minimise the penalised objective and project."""
     plan, state = schedule.init(bench, x0)
     while plan is not None:
         candidate, inner_state = minimised_and_projected(bench, plan)
@@ -104,11 +104,11 @@ def run_epochs(bench: Workbench, x0: Array, schedule: Schedule[Any]) -> Candidat
 
 
 def minimised_and_projected(bench: Workbench, plan: Plan) -> tuple[Candidate, Any]:
-    """Run one epoch; return its candidate and the inner algorithm's last state.
+    """Run one epoch; return its candidate and the last state of the inner algorithm.
 
-    A theorem's claim needs all steps of the plan; it is dropped if a budget cut them short. Claim and bound
-    need exact values of c: ``F(x_hat)`` may exceed the mean of minorants at the iterates. So steps take the
-    cheaper function of a constraint only where nothing is claimed.
+    The claim of a theorem needs all steps of the plan; it is dropped if a budget cut them short. Claim and
+    bound need exact values of c, because ``F(x_hat)`` may exceed the mean of minorants at the iterates. So
+    the steps use the cheaper, approximate function of a constraint only if nothing is claimed.
     """
     F = bench.penalised(plan.penalty, plan.start)
     stepped = (

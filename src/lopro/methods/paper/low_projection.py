@@ -18,7 +18,7 @@ __all__ = ["LoPGD", "LoPNAG"]
 
 
 class _LowProjection:
-    """Base of both methods: the epochs of a schedule."""
+    """Base of both methods: they run the epochs of a schedule."""
 
     schedule: Schedule[Any]
 
@@ -68,7 +68,7 @@ class LoPGD(_LowProjection):
 
 @dataclass(frozen=True)
 class LoPNAG(_LowProjection):
-    """Low-projection accelerated gradient, for smooth ``c`` and ``f`` smooth, proximable or a sum.
+    """Low-projection accelerated gradient, for smooth ``c`` and for ``f`` smooth, proximable or a sum.
 
     Problem: min f(x) s.t. c(x) <= 0. Oracles: gradients of c and of the smooth part of f, prox of the
     rest; one projection per epoch. Theorem 3: ``O(log 1/eps)`` projections and

@@ -1,4 +1,4 @@
-"""One projection, at the end (Theorem 1): any inner algorithm, any penalty."""
+"""Theorem 1: any inner algorithm on any penalty, with one projection at the end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class OneProjection:
     Parameters
     ----------
     inner : InnerAlgorithm
-        From `lopro.inner`, or a class of your own.
+        From `lopro.inner`, or a user-defined class.
     penalty : Penalty
         From `lopro.penalties`.
     iterations : int

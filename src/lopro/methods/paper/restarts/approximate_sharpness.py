@@ -1,4 +1,4 @@
-"""Restarts under approximate sharpness, by a search over its constants (Adcock, Colbrook, et al.)."""
+"""Restarts under approximate sharpness: a search over its constants (Adcock, Colbrook, Neyra-Nesterenko)."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class SharpnessSearch:
     target: float
     start: Array
     best: float
-    #: The cell of the present restart.
+    #: The cell of the current restart.
     cell: SharpnessCell | None = None
     restarts: dict[SharpnessCell, int] = field(default_factory=dict)
     cost: dict[SharpnessCell, int] = field(default_factory=dict)

@@ -19,13 +19,13 @@ from lopro.protocol import Workbench
 
 __all__ = ["LogScaleGrid"]
 
-#: Limit of the epochs of a cell: 2^-50 is four units of rounding of double precision.
+#: Largest number of epochs of a cell: a gap of 2^-50 relative to the first is four units of rounding.
 HALVINGS = 50
 
 
 @dataclass(frozen=True)
 class _Place:
-    """State of the schedule: an epoch of one cell."""
+    """State of the schedule: the number of an epoch of one cell."""
 
     setting: Setting
     eps0: float
@@ -53,7 +53,7 @@ class LogScaleGrid(GivenConstants):
     eps0 : float, optional
         A bound on the gap of the start; by default from the problem.
     constants : ProblemConstants, optional
-        Those of the problem (not of the error bound); by default those of the problem.
+        Constants of the problem (not of the error bound); by default those that it provides.
     radius : float, optional
         Bound on the distance from the start to a solution. By default from the problem.
 
@@ -112,13 +112,13 @@ class LogScaleGrid(GivenConstants):
         (2, 4, 8, 16)
         """
         C, a = cell
-        found: list[int] = []
-        while len(found) < HALVINGS:
-            following = math.ceil(C * 2.0 ** (a * len(found)))
-            if found and sum(found) + following > self.budget:
+        lengths: list[int] = []
+        while len(lengths) < HALVINGS:
+            following = math.ceil(C * 2.0 ** (a * len(lengths)))
+            if lengths and sum(lengths) + following > self.budget:
                 break
-            found.append(following)
-        return tuple(found)
+            lengths.append(following)
+        return tuple(lengths)
 
     @property
     def projections(self) -> int:

@@ -26,7 +26,7 @@ __all__ = ["ParallelRestarts"]
 
 @dataclass
 class Copy:
-    """A run for one accuracy: its last start and its state."""
+    """One of the parallel runs: its accuracy, its state, and the value at its last start."""
 
     eps: float
     inner: InnerAlgorithm

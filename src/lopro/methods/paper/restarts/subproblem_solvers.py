@@ -48,7 +48,7 @@ class Solver(Protocol):
 
 @dataclass(frozen=True)
 class SubgradientSolver:
-    """That of LoPGD: the hinge and step size ``eps / Gbar^2``; ``(delta Gbar / eps)^2`` iterations.
+    """The solver of LoPGD: the hinge and step size ``eps / Gbar^2``; ``(delta Gbar / eps)^2`` iterations.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class SubgradientSolver:
 
 @dataclass(frozen=True)
 class AcceleratedSolver:
-    """That of LoPNAG: softplus with ``gamma = eps / (2 log 2)``; ``2 delta sqrt(L / eps)`` iterations.
+    """The solver of LoPNAG: softplus with ``gamma = eps / (2 log 2)``; ``2 delta sqrt(L / eps)`` iterations.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def initial_setting(
     bench: Workbench, x: Array, needs: Needs, eps0: float | None
 ) -> tuple[Setting, float] | None:
     """Return the setting of a restart schedule and its first gap; None if the start is optimal."""
-    needs.check(bench.problem)  # a schedule is not checked before the run
+    needs.check(bench.problem)  # the driver does not check schedules before the run
     s = needs.find(bench, x)
     eps0 = initial_gap(bench.counted, s) if eps0 is None else eps0
     # A weight of 0 means a constant objective.
@@ -112,7 +112,7 @@ def initial_setting(
 
 
 def target_gap(bench: Workbench, x: Array, target: float | None) -> float:
-    """Return the given accuracy, else that of the run, else (if it is 0) 1e-6 relative."""
+    """Return the given accuracy, else the required gap of the run, or 1e-6 relative if that is 0."""
     if target is not None:
         return target
     with bench.observe():

@@ -1,4 +1,4 @@
-"""The schedules of Theorems 2 and 3: a known local error bound, O(log 1/eps) projections.
+"""The schedules of Theorems 2 and 3: O(log 1/eps) projections under a known local error bound.
 
 Each has the corrected parameters of its theorem (factor ``p = 1`` with ``lam = G / rho``, R1); the
 constructors ``printed`` return those of the paper.
@@ -82,7 +82,7 @@ class _ErrorBoundTheorem(NumberedEpochs):
         raise NotImplementedError
 
     def _claim(self, k: int) -> Claim:
-        """The invariant of the proof: ``f(x_k) - f_* <= eps0 / 2^k + eps``."""
+        """Return the invariant of the proof, ``f(x_k) - f_* <= eps0 / 2^k + eps``."""
         return Claim(
             self.eps0 / 2.0**k + self.eps, f"{type(self).__name__} with the constants given"
         )
@@ -90,7 +90,7 @@ class _ErrorBoundTheorem(NumberedEpochs):
 
 @dataclass(frozen=True)
 class Theorem2(_ErrorBoundTheorem):
-    """LoPGD's schedule: ``eta_1 = eps0 / (2 p Gbar^2)``, halved every epoch.
+    """The schedule of LoPGD: ``eta_1 = eps0 / (2 p Gbar^2)``, halved every epoch.
 
     With ``t = ceil(4 sigma^2 p^2 Gbar^2 / eps^(2(1-theta)))`` steps per epoch it guarantees
     ``f(x_K) - f_* <= 2 eps`` after ``K = ceil(log2(eps0 / eps))`` projections.
@@ -137,7 +137,7 @@ class Theorem2(_ErrorBoundTheorem):
 
 @dataclass(frozen=True)
 class Theorem3(_ErrorBoundTheorem):
-    """LoPNAG's schedule: ``gamma_1 = eps0 / (6 p log 2)``, halved; ``t_k`` as in Theorem 3.
+    """The schedule of LoPNAG: ``gamma_1 = eps0 / (6 p log 2)``, halved; ``t_k`` as in Theorem 3.
 
     ``t_k = ceil(sigma / eps^(1-theta) max(lam G_c p sqrt(18 log 2), sqrt(12 p Lbar eps0 / 2^(k-1))))``
     accelerated steps per epoch guarantee ``f(x_K) - f_* <= 2 eps`` after K projections. A proximable

@@ -1,4 +1,4 @@
-"""The schedules of the paper's experiments: fixed epochs, step or smoothing halved after each."""
+"""The schedules of the paper's experiments: epochs of fixed length, step or smoothing halved after each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["HalvingSmoothing", "HalvingSteps"]
 
 @dataclass(frozen=True)
 class HalvingSteps(NumberedEpochs):
-    """The practical LoPGD of the paper's experiments: fixed epochs, the step halved after each.
+    """The practical LoPGD of the paper's experiments: epochs of fixed length, the step halved after each.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class HalvingSteps(NumberedEpochs):
 
 @dataclass(frozen=True)
 class HalvingSmoothing(NumberedEpochs):
-    """The practical LoPNAG of the paper's experiments: fixed epochs, backtracking, gamma halved.
+    """The practical LoPNAG of the paper's experiments: epochs of fixed length, backtracking, gamma halved.
 
     Parameters
     ----------
