@@ -28,12 +28,28 @@ from lopro.newton.problem import Composite
 from lopro.newton.quadratic_form import QuadraticForm
 from lopro.newton.smooth import Smooth, SmoothSum
 
-__all__ = ["Equilibrated"]
+__all__ = ["Equilibrated", "scaling_factors"]
 
 #: Ratio of units above which variables are scaled. Of a gradient known to 1e-8 of its norm, half of the
 #: digits, entries 1e4 times smaller have fewer than four. 1e3 and 1e5 change nothing in
 #: ``python -m benchmarks.constants newton``, where the columns of one problem differ by 1e12.
 _SPREAD = 1e4
+
+
+def scaling_factors(units: Array) -> Array | None:
+    """Return units of variables rounded to powers of two, the median for unknown ones (0); None if close.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lopro.newton.equilibrated import scaling_factors
+    >>> scaling_factors(np.array([0.0, 1.0, 3.0, 1e6]))
+    array([4.000000e+00, 1.000000e+00, 4.000000e+00, 1.048576e+06])
+    """
+    known = units[units > 0.0]
+    if not len(known) or known.max() <= _SPREAD * known.min():
+        return None
+    return np.exp2(np.rint(np.log2(np.where(units > 0.0, units, np.median(known)))))
 
 
 class _NotExplicit(Exception):
@@ -77,12 +93,9 @@ class Equilibrated:
         >>> np.log2(sizes)
         array([ 0., 40.])
         """
-        units = reach_units(problem).known
-        known = units[units > 0.0]
-        if not len(known) or known.max() <= _SPREAD * known.min():
+        sizes = scaling_factors(reach_units(problem).known)
+        if sizes is None:
             return None
-        units = np.where(units > 0.0, units, np.median(known))
-        sizes = np.exp2(np.rint(np.log2(units)))
         parts = getattr(problem.smooth, "parts", (problem.smooth,))
         try:
             smooth = [_smooth(part, sizes) for part in parts]

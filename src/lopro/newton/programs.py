@@ -1,65 +1,43 @@
-"""Programs solved by an engine and proved by us."""
+"""Quadratic and linear programs: engines solve them, and their answers are proved from the data."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates import (
-    FEASIBLE,
-    Bound,
-    Emptiness,
-    VariableBounds,
-    begins_a_ray,
-    check_descent,
-    check_empty,
-    column_units,
-)
+from lopro.certificates import FEASIBLE, Emptiness, begins_a_ray, column_units
 from lopro.certificates.certificate import Outcome, Status
-from lopro.certificates.emptiness import without_remnants
 from lopro.certificates.programs import ProgramProof
 from lopro.certificates.tolerances import Scale, Target
 from lopro.core.deadline import Deadline
-from lopro.engines import (
-    Answer,
-    AnswerStatus,
-    Engine,
-    EngineUnavailable,
-    QuadraticProgram,
-    engines_for,
-)
+from lopro.engines import Answer, Engine, EngineUnavailable, QuadraticProgram, engines_for
 from lopro.functions.atoms import Interval
 from lopro.functions.term import Term
-from lopro.linalg.dense import Array, norm
+from lopro.linalg.dense import Array
 from lopro.linalg.eigenvalues import negative_curvature
 from lopro.maps import NumPyMap, SparseMap
-from lopro.newton.bounds import relative_violation
 from lopro.newton.bounds.lower import reach_units
+from lopro.newton.equilibrated import scaling_factors
 from lopro.newton.problem import Composite
+from lopro.newton.program_rays import unproved, without_solution
 from lopro.newton.quadratic_form import QuadraticForm
-from lopro.newton.rays import farkas_of_rows, ray_of_rows
 from lopro.newton.smooth import Image
 from lopro.newton.solve import prove
 
 __all__ = ["NotConvex", "program_composite", "solve_program"]
 
-#: Units of variables that differ by more than the digits which residuals of 1e-10 leave of the smallest ones.
-_SPREAD = 1e6
-#: Statuses whose multipliers are none of a contradiction: what was found before the time was up is no ray.
-_NO_RAY = (AnswerStatus.SOLVED, AnswerStatus.INACCURATE, AnswerStatus.TIME)
-#: Residuals required of the engines.
+#: Relative residuals required of the engines, a tenth of the violation that is allowed (`FEASIBLE`). A tenth
+#: and ten times as much change nothing in ``python -m benchmarks.constants newton.programs``.
 _RESIDUAL = 1e-10
 
 
 class NotConvex(ValueError):
-    """The quadratic part is indefinite, beyond rounding; ``direction`` proves it."""
+    """The quadratic part is indefinite by more than rounding; ``direction`` proves it."""
 
     def __init__(self, direction: object) -> None:
         super().__init__("P: not positive semidefinite, the program is not convex")
@@ -87,22 +65,22 @@ def solve_program(
     Parameters
     ----------
     program : QuadraticProgram
-        What to solve.
+        The program.
     tol, feasibility, scale : float
         As for `lopro.newton.prove`; the scale may be a callable, as for `lopro.certificates.Target`.
     length : callable
-        Gives the length there; called where a bound loses with the distance.
+        Returns the length there; called if a bound decreases with the distance.
     seconds : float, optional
         Time limit.
     convex : bool
-        Whether it is known already that the quadratic part is positive semidefinite.
+        Whether the quadratic part is known to be positive semidefinite.
     engines : sequence of engines
-        Those to run, in this order; by default those that fit.
+        The engines in the order in which they run; by default those that fit.
     problem, split : callables
-        The problem that answers are proved for, made where the data of the program do not suffice, and
-        what makes its multipliers of those of the rows and of the box; by default the program itself.
+        Return the problem that answers are proved for where ``proof`` fails, and its multipliers from those
+        of the rows and of the box; by default the problem is the program itself.
     proof : ProgramProof, optional
-        Proves answers from the data alone where these suffice; by default nothing is proved so.
+        Proves answers from the data of the program; tried first.
     size : int, optional
         Number of variables of the problem, which are the first ones of the program; by default all.
 
@@ -111,7 +89,7 @@ def solve_program(
     NotConvex
         If the quadratic part is indefinite.
     EngineUnavailable
-        If there is no engine that can take the program: none is installed, or it exceeds the memory.
+        If no engine can solve the program: none is installed, or it exceeds the memory.
 
     Examples
     --------
@@ -129,10 +107,11 @@ def solve_program(
         if direction is not None:
             raise NotConvex(direction)
     problem = problem or functools.cache(functools.partial(program_composite, program))
-    best: Outcome | None = None
-    excluded: Outcome | None = None
+    run = _ProgramRun(
+        program, problem, split, proof, size, tol, feasibility, scale, length, seconds, deadline
+    )
     unavailable: EngineUnavailable | None = None
-    asked = False
+    answered = False
     for engine, units in _calls(program, engines or engines_for(program)):
         left = None if seconds is None else max(0.01, deadline.left)
         try:
@@ -140,36 +119,81 @@ def solve_program(
         except EngineUnavailable as error:
             unavailable = unavailable or error
             continue
-        asked = True
-        claims = answer.status.empty or answer.status.unbounded
-        x, v = answer.x[:size], split(answer.rows, answer.box)
-        if proof is not None and answer.finite and not claims:
-            at_once = proof.outcome(x, answer.rows[: len(proof.upper)], v)
-            far = 0.0 if at_once is None or at_once.bound.flat else length()
-            if at_once is not None and at_once.proves(tol, feasibility, scale, far):
-                return dataclasses.replace(at_once, status=Status.CONVERGED)
-        found = _without_solution(program, problem, answer)
+        answered = True
+        outcome = run.evaluate(answer)
+        if outcome is not None:
+            return outcome
+        if deadline.passed:
+            break
+    if unavailable is not None and not answered:
+        raise unavailable
+    return run.outcome()
+
+
+@dataclass
+class _ProgramRun:
+    """The best outcome of the answers of engines to one program."""
+
+    program: QuadraticProgram
+    problem: Callable[[], Composite]
+    split: Callable[[Array, Array], Image]
+    proof: ProgramProof | None
+    size: int | None
+    tol: float
+    feasibility: float
+    scale: Scale
+    length: Callable[[], float]
+    seconds: float | None
+    deadline: Deadline
+    best: Outcome | None = None
+    #: Its certificate excludes feasible points within the largest radius so far.
+    excluded: Outcome | None = None
+
+    def evaluate(self, answer: Answer) -> Outcome | None:
+        """Return the outcome that ends the run; None if the answer proves too little."""
+        solution = answer.finite and not (answer.status.empty or answer.status.unbounded)
+        x, v = answer.x[: self.size], self.split(answer.rows, answer.box)
+        if solution and (found := self._proved_from_data(answer, x, v)) is not None:
+            return found
+        found = without_solution(self.program, self.problem, answer)
         if found is not None and found.status is Status.UNBOUNDED:
-            found = _from_a_point(program, found, None if seconds is None else deadline.left)
+            left = None if self.seconds is None else self.deadline.left
+            found = _from_a_point(self.program, found, left)
         if found is not None and found.status is not Status.STOPPED:
             return found
         if found is not None and isinstance(found.certificate, Emptiness):
-            excluded = _farther(excluded, found)
-        if answer.finite and not claims:
-            accuracy = tol, feasibility, Target(tol, scale).scale, length()
-            convexity = None if proof is None else proof.convexity
-            found = prove(problem(), x, v, *accuracy, convexity, lambda: deadline.passed)
-            if found.status is Status.CONVERGED:
-                return found
-            best = found if best is None or found.better(best, feasibility, length()) else best
-        if deadline.passed:
-            break
-    if unavailable is not None and not asked:
-        raise unavailable
-    best = best or _unproved(problem(), Status.STOPPED)
-    if excluded is None or best.violation <= feasibility:
-        return best
-    return dataclasses.replace(best, certificate=excluded.certificate, ray=excluded.ray)
+            self.excluded = _farther(self.excluded, found)
+        return self._proved(x, v) if solution else None
+
+    def _proved_from_data(self, answer: Answer, x: Array, v: Image) -> Outcome | None:
+        """Return the outcome that the data of the program prove, if it satisfies the tolerances."""
+        if self.proof is None:
+            return None
+        found = self.proof.outcome(x, answer.rows[: len(self.proof.upper)], v)
+        length = 0.0 if found is None or found.bound.flat else self.length()
+        if found is None or not found.proves(self.tol, self.feasibility, self.scale, length):
+            return None
+        return dataclasses.replace(found, status=Status.CONVERGED)
+
+    def _proved(self, x: Array, v: Image) -> Outcome | None:
+        """Return the outcome that Newton's method proves, if it satisfies the tolerances."""
+        length, mu = self.length(), None if self.proof is None else self.proof.convexity
+        accuracy = self.tol, self.feasibility, Target(self.tol, self.scale).scale, length
+        found = prove(self.problem(), x, v, *accuracy, mu, lambda: self.deadline.passed)
+        if found.status is Status.CONVERGED:
+            return found
+        if self.best is None or found.better(self.best, self.feasibility, length):
+            self.best = found
+        return None
+
+    def outcome(self) -> Outcome:
+        """Return the best outcome, with a certificate that excludes points where one was found."""
+        best = self.best or unproved(self.problem(), Status.STOPPED)
+        if self.excluded is None or best.violation <= self.feasibility:
+            return best
+        return dataclasses.replace(
+            best, certificate=self.excluded.certificate, ray=self.excluded.ray
+        )
 
 
 def _farther(one: Outcome | None, other: Outcome) -> Outcome:
@@ -182,7 +206,7 @@ def _farther(one: Outcome | None, other: Outcome) -> Outcome:
 
 @dataclass(frozen=True)
 class _ColumnUnits:
-    """A program in which variable j is counted in multiples of ``sizes[j]``, powers of two; of 1 for None."""
+    """A program whose variable j is measured in units of ``sizes[j]``, powers of two; None for units of 1."""
 
     program: QuadraticProgram
     sizes: Array | None
@@ -209,23 +233,22 @@ class _ColumnUnits:
 def _calls(
     program: QuadraticProgram, engines: Sequence[Engine]
 ) -> Iterator[tuple[Engine, _ColumnUnits]]:
-    """Yield the engines, and again with units of single variables where these differ by much."""
+    """Yield the engines, and once more with scaled variables if their units differ widely."""
     plain = _ColumnUnits(program, None)
     for engine in engines:
         yield engine, plain
     sides = [(program.A, program.lower), (program.A, program.upper)]
     bounds = [(None, program.least), (None, program.most)]
     units = column_units([*sides, *bounds], len(program.q)).known
-    known = units[units > 0.0]
-    if len(known) and known.max() > _SPREAD * known.min():
-        sizes = np.exp2(np.rint(np.log2(np.where(units > 0.0, units, np.median(known)))))
+    sizes = scaling_factors(units)
+    if sizes is not None:
         scaled = _ColumnUnits.of(program, sizes)
         for engine in engines:
             yield engine, scaled
 
 
 def program_composite(program: QuadraticProgram) -> Composite:
-    """Return a program as the Newton method and the bounds take it: rows first, then the box."""
+    """Convert a program to a composite problem, whose terms are the rows and the box."""
     A = scipy.sparse.csr_array(program.A) if program.A.shape[0] == 0 else program.A
     kind = SparseMap if scipy.sparse.issparse(A) else NumPyMap
     rows = Term(Interval(program.lower, program.upper), kind(A, "A"))
@@ -233,62 +256,10 @@ def program_composite(program: QuadraticProgram) -> Composite:
     return Composite(QuadraticForm(program.P, program.q, program.constant), [rows, box])
 
 
-def _unproved(problem: Composite, status: Status) -> Outcome:
-    """Return the outcome of a run that has no point to show."""
-    zero = np.zeros(problem.size)
-    v, bound = tuple(np.zeros(t.size) for t in problem.terms), Bound.everywhere(-math.inf)
-    outside = relative_violation(problem, zero)
-    return Outcome(status, zero, v, problem.value(zero), bound, 0.0, outside, 0)
-
-
-def _without_solution(
-    program: QuadraticProgram, problem: Callable[[], Composite], answer: Answer
-) -> Outcome | None:
-    """Return what the vectors of an answer prove: EMPTY, UNBOUNDED given a feasible point, or a radius.
-
-    The outcome of a set that is proved to be empty within a radius only has the status STOPPED.
-    """
-    if not answer.finite or answer.status in _NO_RAY:
-        return None
-    rows = [(program.A, program.lower, program.upper), (None, program.least, program.most)]
-    box = VariableBounds(program.least, program.most)
-    size = float(np.abs(answer.rows).max(initial=0.0))
-    if size > 0.0:
-        y, emptiness = _emptiness(program, rows, box, answer.rows / size)
-        if emptiness.radius > 0.0:
-            status = Status.INFEASIBLE if emptiness.proved else Status.STOPPED
-            outcome = _unproved(problem(), status)
-            return dataclasses.replace(outcome, certificate=emptiness, ray=y)
-    if answer.status.unbounded and norm(answer.x) > 0.0:
-        for v in without_remnants(answer.x / norm(answer.x)):
-            d = ray_of_rows(program.P, program.A, program.lower, program.upper, box, v)
-            descent = check_descent(program.P, program.q, rows, d)
-            if descent.proved:
-                outcome = _unproved(problem(), Status.UNBOUNDED)
-                return dataclasses.replace(outcome, certificate=descent, ray=d[: outcome.x.size])
-    return None
-
-
-def _emptiness(
-    program: QuadraticProgram, rows: Any, box: VariableBounds, v: Array
-) -> tuple[tuple[Array, Array], Emptiness]:
-    """Return multipliers near ``v`` that prove the set to be empty, else those with the largest radius."""
-    best: tuple[tuple[Array, Array], Emptiness] | None = None
-    for y in without_remnants(v):
-        both = farkas_of_rows(program.A, program.lower, program.upper, box, y)
-        found = check_empty(rows, both, len(program.q))
-        if best is None or found.proved or found.radius > best[1].radius:
-            best = both, found
-        if found.proved:
-            break
-    assert best is not None
-    return best
-
-
 def _from_a_point(program: QuadraticProgram, found: Outcome, seconds: float | None) -> Outcome:
-    """Return a ray of descent with a feasible point that it begins at; without one it proves nothing.
+    """Add a feasible point, where the ray of descent begins; the status is STOPPED if none is found.
 
-    The program may be empty: then that is returned.
+    If the program turns out to be empty, the outcome that proves it is returned.
     """
     flat = dataclasses.replace(program, P=None, q=0.0 * program.q, constant=0.0)
     point = solve_program(flat, 1.0, seconds=seconds)

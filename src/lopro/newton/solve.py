@@ -1,4 +1,4 @@
-"""Solve a problem and prove the answer: iterate, prove, refine, and detect problems without a solution."""
+"""Solve a composite problem and prove the answer, or prove that it has no solution."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from lopro.newton.systems import SingularSystem
 
 __all__ = ["Outcome", "Status", "outcomes", "prove", "solve"]
 
-#: Refining solves the last inner problem to rounding, with penalties too small to amplify it.
+#: Refinements solve an inner problem to rounding, with penalties too small to amplify it.
 _REFINING = Settings(stiffness=1.0, growth=1.0, inner=0.0, max_steps=50)
-#: None takes 9 % fewer steps in ``python -m benchmarks.constants newton``, ten times as many 16 %
-#: more.
+#: Maximum number of refinements: 0 takes 9 % fewer steps in ``python -m benchmarks.constants newton``, 40
+#: 16 % more.
 _REFINEMENTS = 4
-#: Outer steps after which certificates of emptiness and unboundedness are computed, which is costly.
+#: Outer steps after which certificates of emptiness and unboundedness are computed, which is expensive.
 _CHECKS = frozenset(2**k for k in range(1, 20))
 
 
@@ -41,7 +41,7 @@ def _outcome(
     problem: Composite, x: Array, v: Sequence[Array], convexity: float, status: Status, steps: int
 ) -> Outcome:
     bound = lower_bound(problem, x, v, convexity)
-    # Bounds of variables can be kept to the last digit.
+    # Clipping satisfies bounds of variables exactly.
     x = within_bounds(problem, x)
     charge = violation_charge(problem, x, v)
     violation = relative_violation(problem, x)
@@ -64,21 +64,21 @@ def solve(
     Parameters
     ----------
     problem : Composite
-        What to minimise; its terms are sets.
+        The problem.
     tol : float
         The gap to prove, relative to the value.
     feasibility : float
-        The relative violation that the returned point may have.
+        The relative violation that is allowed.
     scale : float
-        What the gap is relative to where the value is smaller: optimal values of zero need one.
+        The least value that the gap is relative to; optimal values of zero require one.
     length : float
-        A length that is typical of x: what `FARTHER` counts from where the point itself is smaller.
+        A typical norm of x: the least length that the radius of a bound is compared with (`FARTHER`).
     x0, multipliers0 : arrays, optional
-        Where to begin.
+        The starting point.
     settings : Settings, optional
         Constants of the method.
     stopped : callable
-        Whether time is up.
+        Returns whether time is up.
 
     Examples
     --------
@@ -116,9 +116,9 @@ def outcomes(
     settings: Settings | None = None,
     stopped: Callable[[], bool] = never,
 ) -> Iterator[Outcome]:
-    """Yield proved outcomes whenever the iterates come near a solution, and the last one at the end.
+    """Yield an outcome with a proof whenever the iterates are nearly optimal, and the last one at the end.
 
-    The parameters are those of `solve`. It is for the consumer to stop when an outcome satisfies.
+    The parameters are those of `solve`. The caller stops at an outcome that suffices.
     """
     scaled = Equilibrated.of(problem)
     if scaled is not None:
@@ -130,26 +130,38 @@ def outcomes(
             outcomes(scaled.problem, tol, feasibility, scale, length, start, first, *rest),
         )
         return
+    accuracy = tol, feasibility, scale, length
+    states = iterate(problem, x0, multipliers0, settings, stopped)
+    yield from _outcomes_of(problem, states, accuracy, stopped)
+
+
+def _outcomes_of(
+    problem: Composite,
+    states: Iterator[OuterIterate],
+    accuracy: tuple[float, float, float, float],
+    stopped: Callable[[], bool],
+) -> Iterator[Outcome]:
+    """Yield the outcomes of iterates in the units of the problem."""
+    _, feasibility, *_ = accuracy
     convexity: float | None = None
     before: OuterIterate | None = None
     state: OuterIterate | None = None
-    told = False
     excluded: Outcome | None = None
-    for rounds, state in enumerate(iterate(problem, x0, multipliers0, settings, stopped)):
-        told = False
-        if state.violation <= feasibility and state.stationarity <= math.sqrt(feasibility):
+    yielded = False
+    for rounds, state in enumerate(states):
+        yielded = state.violation <= feasibility and state.stationarity <= math.sqrt(feasibility)
+        if yielded:
             convexity = problem.smooth.strong_convexity() if convexity is None else convexity
             x, v = state.point.x, state.multipliers
-            outcome = prove(problem, x, v, tol, feasibility, scale, length, convexity, stopped)
+            outcome = prove(problem, x, v, *accuracy, convexity, stopped)
             yield dataclasses.replace(outcome, steps=state.steps + outcome.steps)
-            told = True
         elif before is not None and rounds in _CHECKS:
             found = _without_solution(problem, before, state, feasibility)
             if found is not None and found.status is not Status.STOPPED:
                 yield found
             excluded = found or excluded
         before = state
-    if state is not None and not told:
+    if state is not None and not yielded:
         x, v = state.point.x, state.multipliers
         last = _outcome(problem, x, v, convexity or 0.0, Status.STOPPED, state.steps)
         if excluded is not None and excluded.certificate is not None:
@@ -168,24 +180,24 @@ def prove(
     convexity: float | None = None,
     stopped: Callable[[], bool] = never,
 ) -> Outcome:
-    """Return the outcome that a point and multipliers prove, refined where that is needed.
+    """Return the outcome that a point and multipliers prove, refined where necessary.
 
-    Refining minimises the augmented Lagrangian once more, to rounding: it leaves a slope of the Lagrangian
-    that is rounding, too, wherever the tight rows and the curvature of ``f`` can carry it.
+    A refinement minimises the augmented Lagrangian to rounding. The gradient of the Lagrangian is then
+    rounding, too, in the range of the active rows and of the Hessian of ``f``.
 
     Parameters
     ----------
     problem : Composite
         The problem.
     x, multipliers : arrays
-        What some method or engine has found.
+        An approximate solution, of any method or engine.
     tol, feasibility, scale, length : float
-        Relative gap and violation to reach; what the gap is relative to where the value is smaller, and
-        what distances are relative to where the point is smaller.
+        The relative gap and violation to reach, the least value that the gap is relative to, and the least
+        length that distances are relative to.
     convexity : float, optional
-        A proved constant of strong convexity; found where it is None.
+        A proved constant of strong convexity; computed if it is None.
     stopped : callable
-        Whether time is up.
+        Returns whether time is up.
     """
     mu = problem.smooth.strong_convexity() if convexity is None else convexity
     best: Outcome | None = None
@@ -194,11 +206,11 @@ def prove(
         if now.violation > feasibility:
             now = _corrected(problem, now, feasibility)
         if best is not None and best.violation <= feasibility:
-            now = _at_the_better_point(problem, now, best)
+            now = _at_better_point(problem, now, best)
         best = now if best is None or now.better(best, feasibility, length) else best
         if best.proves(tol, feasibility, scale, length):
             return dataclasses.replace(best, status=Status.CONVERGED)
-        # The proof of the given multipliers does not depend on units; refining them compares norms.
+        # The proof with the given multipliers does not depend on units, but refinements compare norms.
         scaled = Equilibrated.of(problem) if steps == 0 else None
         if scaled is not None:
             start, v = x / scaled.sizes, scaled.multipliers(multipliers)
@@ -213,7 +225,7 @@ def prove(
 def _candidates(
     problem: Composite, x: Array, multipliers: Sequence[Array], stopped: Callable[[], bool]
 ) -> Iterator[tuple[Array, Sequence[Array], int]]:
-    """Yield the given point, then refinements; bounds of variables may imply the least value of a cost."""
+    """Yield the given point, multipliers of 0 (bounds may suffice for a linear f), then refinements."""
     yield x, multipliers, 0
     f = problem.smooth
     if isinstance(f, QuadraticForm) and f.P is None and not problem.norms:
@@ -223,11 +235,11 @@ def _candidates(
         for _, refined in zip(range(_REFINEMENTS), refining, strict=False):
             yield refined.point.x, refined.multipliers, refined.steps
     except (SingularSystem, UnboundedBelow, OutOfTime):
-        return  # what is proved so far counts
+        return  # what has been proved so far remains
 
 
 def _corrected(problem: Composite, outcome: Outcome, feasibility: float) -> Outcome:
-    """Return the outcome with a point that violates rows by less; bound and multipliers stay."""
+    """Return the outcome with a point of smaller violation; bound and multipliers remain."""
     x = made_feasible(problem, outcome.x, feasibility)
     return dataclasses.replace(
         outcome,
@@ -238,8 +250,8 @@ def _corrected(problem: Composite, outcome: Outcome, feasibility: float) -> Outc
     )
 
 
-def _at_the_better_point(problem: Composite, now: Outcome, other: Outcome) -> Outcome:
-    """Return the outcome with the other one's point where that is lower: bounds hold beside all points."""
+def _at_better_point(problem: Composite, now: Outcome, other: Outcome) -> Outcome:
+    """Return the outcome with the point of the other if its value is lower: a bound holds for all points."""
     charge = violation_charge(problem, other.x, now.multipliers)
     if other.fun + charge >= now.fun + now.charge:
         return now
@@ -251,9 +263,9 @@ def _at_the_better_point(problem: Composite, now: Outcome, other: Outcome) -> Ou
 def _without_solution(
     problem: Composite, before: OuterIterate, after: OuterIterate, feasibility: float
 ) -> Outcome | None:
-    """Return the outcome of a problem without feasible points or without a least value, if it is one.
+    """Return an outcome that proves the problem infeasible or unbounded; None if there is none.
 
-    A set that is proved to be empty within a radius only has the status STOPPED.
+    The status is STOPPED if the set is proved to be empty only within a radius.
     """
     x, v = after.point.x, after.multipliers
     if after.violation > 0.5 * before.violation > 0.0:

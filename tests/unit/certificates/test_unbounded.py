@@ -11,7 +11,8 @@ import lopro
 from lopro.certificates import check_descent
 from lopro.certificates.certificate import Outcome, Status
 from lopro.engines import QuadraticProgram
-from lopro.newton.programs import _from_a_point, _unproved, program_composite
+from lopro.newton.program_rays import unproved
+from lopro.newton.programs import _from_a_point, program_composite
 
 INF = np.inf
 
@@ -22,7 +23,7 @@ def falling(program: QuadraticProgram) -> Outcome:
     rows = [(program.A, program.lower, program.upper), (None, program.least, program.most)]
     descent = check_descent(program.P, program.q, rows, d)
     assert descent.exact
-    found = _unproved(program_composite(program), Status.UNBOUNDED)
+    found = unproved(program_composite(program), Status.UNBOUNDED)
     return replace(found, certificate=descent, ray=d)
 
 
@@ -38,7 +39,7 @@ def test_a_ray_without_a_known_point_claims_nothing(monkeypatch: pytest.MonkeyPa
     """No engine finds a point, or a proof that there is none: then nothing is known."""
     program = QuadraticProgram.of(None, [0.0, -1.0], np.array([[1.0, 0.0]]), [1.0], [2.0])
     ray = falling(program)
-    lost = replace(_unproved(program_composite(program), Status.STOPPED), violation=1e-8)
+    lost = replace(unproved(program_composite(program), Status.STOPPED), violation=1e-8)
     monkeypatch.setattr("lopro.newton.programs.solve_program", lambda *_, **__: lost)
     assert _from_a_point(program, ray, None).status is Status.STOPPED
 

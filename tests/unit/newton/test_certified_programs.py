@@ -97,6 +97,6 @@ def test_an_answer_that_is_proved_is_not_examined_for_emptiness(monkeypatch):
     def refused(*_):
         raise AssertionError("the answer was examined for emptiness")
 
-    monkeypatch.setattr(programs, "_without_solution", refused)
+    monkeypatch.setattr(programs, "without_solution", refused)
     proof = ProgramProof(p.P, p.q, 0.0, (), p.A, p.lower, p.upper, VariableBounds(p.least, p.most))
     assert solve_program(p, engines=[failing], proof=proof).status is Status.CONVERGED

@@ -1,7 +1,7 @@
-"""Violations of a point, the charge for them, and points with smaller violations.
+"""Violations of a point, their charge to the gap, and points with smaller violations.
 
-Gains by violations are charged to the gap. Violated rows are corrected by changes of the variables in
-proportion to their size.
+The charge bounds the decrease of the value by the violations. Violated rows are corrected by changes of the
+variables in proportion to their size.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = [
 
 
 def violation_charge(problem: Composite, x: Array, multipliers: Sequence[Array]) -> float:
-    """Return ``sum |v_i| viol_i``: by so much, at most, ``f(x)`` may be below the optimal value.
+    """Return ``sum |v_i| viol_i``, an upper bound of the optimal value minus ``f(x)``.
 
     Examples
     --------
@@ -67,14 +67,14 @@ def violation_charge(problem: Composite, x: Array, multipliers: Sequence[Array])
 
 
 def relative_violation(problem: Composite, x: Array) -> float:
-    """Return the largest violation, each relative to what its row or ball compares."""
+    """Return the largest violation, relative to the terms of its row or the data of its ball."""
     return violation(problem, x).relative
 
 
 def violation(problem: Composite, x: Array, units: Units | None = None) -> Violation:
-    """Return the violation of the sets among the terms, measured as `lopro.certificates.violation` says.
+    """Return the violation of the sets among the terms, as defined in `lopro.certificates.violation`.
 
-    ``units`` are those of the variables where they are not to be taken from the data.
+    ``units`` are those of the variables; by default they follow from the data.
     """
     worst = Violation()
     for term in problem.terms:
@@ -101,7 +101,7 @@ def _of_interval(
             continue
         entries = entries_of(term.D)
         if entries is None and not term.is_identity:
-            # An operator: the norms of its rows, which are estimates, times that of the point.
+            # For operators, estimated norms of the rows times the norm of the point.
             sizes = term.row_norms * norm(x) + np.abs(np.where(excess > 0.0, side, 0.0))
             found = Violation(float(relative(excess, sizes).max()), float(excess.max()))
         else:
@@ -111,7 +111,7 @@ def _of_interval(
 
 
 def _size(term: Term, x: Array, image: Array) -> float:
-    """Return the unit of a ball or a cone: the size of its data, or of its products where there are none."""
+    """Return the unit of a ball or a cone: the size of its data, or of the products if these are 0."""
     products = norm(term.row_norms) * norm(x)
     offset = 0.0 if term.offset is None else norm(term.offset)
     if isinstance(term.atom, Ball | L1Ball):
@@ -123,7 +123,7 @@ _UNITS: weakref.WeakKeyDictionary[Composite, Units] = weakref.WeakKeyDictionary(
 
 
 def units_of(problem: Composite) -> Units:
-    """Return the units of the variables, which are found once for each problem."""
+    """Return the units of the variables; computed once for each problem."""
     if problem not in _UNITS:
         blocks = []
         for term in problem.terms:
@@ -134,20 +134,20 @@ def units_of(problem: Composite) -> Units:
     return _UNITS[problem]
 
 
-#: Corrections: each removes what the rounding of the last one left, and takes in rows it has pushed out.
-#: None instead of 8 changes 3 % of the steps of ``python -m benchmarks.constants newton``, 80 nothing.
+#: Maximum number of corrections: each removes the rounding of the last one and adds rows that it violates. 0
+#: changes 3 % of the steps of ``python -m benchmarks.constants newton``, 80 nothing.
 _ROUNDS = 8
 
 
 def made_feasible(
     problem: Composite, x: Array, tolerance: float, units: Units | None = None
 ) -> Array:
-    """Return a point near ``x`` that violates rows by less, relatively; ``x`` itself where there is none.
+    """Return a point near ``x`` with a smaller relative violation; ``x`` itself if none is found.
 
-    Variables outside of their bounds are moved onto them. Then the shortest step is taken that removes what
-    equations and violated rows miss, each variable in its unit or its own size if that is larger; variables
-    on a bound stay there unless the others do not get any further. ``units`` are those of the variables
-    where they are not to be taken from the data.
+    Variables outside of their bounds are moved onto them. Then the residuals of equations and violated rows
+    are removed by the shortest step, measured for each variable in its unit, or in its absolute value if that
+    is larger. Variables on a bound stay there unless the others alone make no progress. ``units`` are those
+    of the variables; by default they follow from the data.
 
     Examples
     --------
@@ -171,9 +171,9 @@ def made_feasible(
     best, least = x, violation(problem, x, units).relative
     known = units or units_of(problem)
     x = np.clip(x, box.lower, box.upper)
-    # In a cone all rows have the side 0, and what they contain is all there is.
+    # Skipped for cones, where all sides are 0 and every column would be a remnant.
     x = x if units is not None else _without_remnants(problem, x, rows, known.groups)
-    used, last = lower == upper, math.inf
+    active, last = lower == upper, math.inf
     for _ in range(_ROUNDS):
         now = violation(problem, x, units).relative
         if now < least:
@@ -182,10 +182,10 @@ def made_feasible(
             break
         image = np.asarray(A @ x)
         missed = image - np.clip(image, lower, upper)
-        used = used | (missed != 0.0)
+        active = active | (missed != 0.0)
         room = np.maximum(np.abs(x), known.at(x))
         between = (x > box.lower) & (x < box.upper)
-        move = partial(_step, A[used], missed=missed[used])
+        move = partial(_step, A[active], missed=missed[active])
         step = move(room * between) if now < 0.5 * last else None
         if step is None:
             step = _inwards(move, room, x, box)
@@ -198,10 +198,10 @@ def made_feasible(
 def _without_remnants(
     problem: Composite, x: Array, rows: tuple[Matrix, Array, Array], groups: Any
 ) -> Array:
-    """Return the point with zeros in columns of violated rows that no row with a side measures.
+    """Return the point with zeros in those columns of violated rows whose rows all have the side 0.
 
-    All of their rows have the side 0, so that 0 satisfies them; a step leaves some rounding, which is all of
-    what these rows compare. It is only taken where the value stays the same.
+    Zeros satisfy these rows, whereas rounding left by a step would be large relative to their terms. The
+    point is replaced only if its value does not change.
     """
     A, lower, upper = rows
     image = np.asarray(A @ x)
@@ -215,7 +215,7 @@ def _without_remnants(
 
 
 def within_bounds(problem: Composite, x: Array) -> Array:
-    """Return the point with its entries moved onto the bounds of variables that they exceed."""
+    """Return the projection of a point onto the bounds of variables."""
     if not problem.boxed:
         return x
     box = box_of(problem)
@@ -223,7 +223,7 @@ def within_bounds(problem: Composite, x: Array) -> Array:
 
 
 def _rows(problem: Composite) -> tuple[Matrix, Array, Array] | None:
-    """Return all rows but bounds of variables; None where a term is not given by entries on the host."""
+    """Return all rows except bounds of variables; None if a term is not given by entries on the host."""
     matrices, lower, upper = [], [], []
     for term in problem.terms:
         part, entries = term.atom, host_matrix(term.D)
@@ -246,7 +246,7 @@ def _rows(problem: Composite) -> tuple[Matrix, Array, Array] | None:
 def _inwards(
     move: Callable[[Array], Array | None], room: Array, x: Array, box: VariableBounds
 ) -> Array | None:
-    """Return a step in which variables on a bound take part as well, those that it moves inside."""
+    """Return a step that also moves those variables on a bound that it moves inwards."""
     moving = (box.lower < box.upper).astype(np.float64)
     for _ in range(_ROUNDS):
         step = move(room * moving)
@@ -260,7 +260,7 @@ def _inwards(
 
 
 def _step(A: Matrix, room: Array, missed: Array) -> Array | None:
-    """Return the step with the smallest ``|step / room|`` that changes the rows by what they miss."""
+    """Return the step with the smallest ``|step / room|`` that changes the rows by ``missed``."""
     scaled = scipy.sparse.csr_array(A @ scipy.sparse.diags_array(room))
     if not affords_gram(scaled):
         return None
@@ -269,7 +269,7 @@ def _step(A: Matrix, room: Array, missed: Array) -> Array | None:
     if len(free) == 0:
         return None
     scaled = scipy.sparse.diags_array(1.0 / sizes[free]) @ scaled[free]
-    # Rows of unit length: a shift of some roundings keeps dependent ones from dividing by zero.
+    # For rows of unit length a shift by some roundings makes the matrix of dependent rows regular.
     gram = scaled @ scaled.T + 64.0 * EPS * scipy.sparse.eye_array(len(free))
     factors = sparse_factors(scipy.sparse.csc_array(gram))
     if factors is None:

@@ -1,11 +1,10 @@
 """Lower bounds from multipliers: ``f_* >= min_x f(x) + sum <v_i, D_i x> - sum g_i^*(v_i)``.
 
-Near its minimiser the Lagrangian has a slope c that is rounding or little more, except at bounds of
-variables. There the best multiplier is known: over ``x_j >= l_j`` a slope ``c_j >= 0`` costs
-``c_j (x_j - l_j)`` and nothing more. Rows imply bounds where variables have none of their own, and so does
-the objective: points with a value above a ceiling need no bound, so that ``f(z) <= ceiling`` is one row more.
-The remaining slope costs ``|c|^2 / (2 mu)`` where f is strongly convex; elsewhere the bound loses
-``|c_j|`` for each unit of distance in variable j.
+Near its minimiser the gradient c of the Lagrangian is little more than rounding, except at bounds of
+variables. Their best multipliers are known: over ``x_j >= l_j`` a slope ``c_j >= 0`` reduces the bound by
+``c_j (x_j - l_j)``. Rows imply bounds of variables that have none, and so does the objective: points with
+a value above a ceiling need no bound, so ``f(z) <= ceiling`` is one more row. The remaining slope reduces the
+bound by ``|c|^2 / (2 mu)`` if f is strongly convex, else by ``|c_j|`` per unit of distance in variable j.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _REACH: weakref.WeakKeyDictionary[Composite, Units] = weakref.WeakKeyDictionary(
 
 
 def reach_units(problem: Composite) -> Units:
-    """Return the units of the variables, from the maps, offsets and bounds of all terms; found once.
+    """Return the units of the variables from the maps, offsets and bounds of all terms; computed once.
 
     Examples
     --------
@@ -68,7 +67,7 @@ def reach_units(problem: Composite) -> Units:
 
 
 def _of_term(term: Term) -> Iterator[tuple[Any, Array]]:
-    """Yield the rows of an interval one by one where they are on the host, and other terms as one row."""
+    """Yield matrix and sides of an interval with entries on the host; other terms count as one row."""
     if not isinstance(term.atom, Interval):
         yield _one_row(term)
         return
@@ -82,11 +81,11 @@ def _of_term(term: Term) -> Iterator[tuple[Any, Array]]:
 
 
 def _one_row(term: Term) -> tuple[Array, Array]:
-    """Return the norms of the columns of a term, and the size of what its image is compared with."""
+    """Return a term as one row: the norms of its columns, and the size of its offset and of its set."""
     offset = np.zeros(0) if term.offset is None else np.abs(host_vector(term.offset))
     size, extent = norm(offset), term.atom.extent
     if term.atom.separable:
-        # Of losses the median counts: a few outliers say nothing about the others.
+        # For losses the median, which a few outliers do not change.
         root = math.sqrt(term.size)
         median = float(np.median(offset[offset > 0.0])) if size > 0.0 else 0.0
         size, extent = min(size, root * median), root * extent
@@ -94,7 +93,7 @@ def _one_row(term: Term) -> tuple[Array, Array]:
 
 
 def _column_norms(D: LinearMap) -> Array:
-    """Return the norms of columns; those of an operator are taken to be about as long as each other."""
+    """Return the norms of the columns, which are assumed to be equal for an operator."""
     if D.is_identity:
         return np.ones(D.shape[1])
     if entries_of(D) is None:
@@ -103,7 +102,7 @@ def _column_norms(D: LinearMap) -> Array:
 
 
 def _of_curvature(forms: list[QuadraticForm], size: int) -> Array:
-    """Return the units that the quadratic forms determine together."""
+    """Return the units that follow from the sum of the quadratic forms."""
     diagonal, q = np.zeros(size), np.zeros(size)
     for form in forms:
         q = q + form.q
@@ -113,7 +112,7 @@ def _of_curvature(forms: list[QuadraticForm], size: int) -> Array:
 
 
 def bounds_variables(term: Term) -> bool:
-    """Whether a term is a bound of single variables."""
+    """Return whether a term bounds single variables."""
     return term.is_identity and isinstance(term.atom, Interval)
 
 
@@ -148,10 +147,10 @@ def lower_bound(
     problem : Composite
         The problem.
     x : array
-        Any point; near a minimiser of the Lagrangian the bound is best.
+        Any point; the bound is best at a minimiser of the Lagrangian.
     multipliers : sequence of arrays
-        One for each term; moved into the domains of the conjugates first. Those of bounds of variables are
-        not used: the best ones follow from the others.
+        One for each term; they are projected onto the domains of the conjugates. Those of bounds of variables
+        are not used: the best ones follow from the others.
     convexity : float
         A proved ``mu`` such that ``f - mu/2 |x|^2`` is convex, or 0.
 
@@ -193,7 +192,7 @@ def _over_implied_box(problem: Composite, x: Array, at_x: Enclosure, box: Variab
 def _sharpened(
     problem: Composite, x: Array, multipliers: Sequence[Array], at_x: Enclosure
 ) -> Enclosure:
-    """Return the Lagrangian with a gradient from sums in extended precision, where rows are sparse."""
+    """Return the Lagrangian with its gradient computed in extended precision, if all rows are sparse."""
     products = []
     for term, v in zip(problem.terms, multipliers, strict=True):
         if bounds_variables(term):
@@ -209,14 +208,14 @@ _IMPLIED: weakref.WeakKeyDictionary[Composite, VariableBounds] = weakref.WeakKey
 
 
 def implied_box(problem: Composite) -> VariableBounds:
-    """Return the bounds of variables and those that rows imply, which are found once for each problem."""
+    """Return the bounds of variables and those that rows imply; computed once for each problem."""
     if problem not in _IMPLIED:
         _IMPLIED[problem] = box_of(problem).implied(_matrix_rows(problem))
     return _IMPLIED[problem]
 
 
 def _matrix_rows(problem: Composite) -> list[tuple[Matrix, Array, Array]]:
-    """Return the rows of the sets whose entries are on the host."""
+    """Return the rows of intervals with entries on the host."""
     found = []
     for term in problem.terms:
         if isinstance(term.atom, Interval) and not term.is_identity:
