@@ -1,7 +1,8 @@
 """Errors at random places of the mathematics: operators, signs, comparisons, constants, arguments.
 
 Every place is found in the syntax tree and changed in the text, so that nothing else of the file moves. The
-tests of a file are those that its entries in the list name, and those that import it by its name.
+tests of a file are those that its entries in the list name, and those that import the module or one of its
+names.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import ast
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -112,16 +113,50 @@ def _of_call(node: ast.Call, text: str, at) -> Iterator[tuple[int, int, str]]:  
 
 
 def related_tests(file: str, root: Path, listed: list[Mutant]) -> tuple[str, ...]:
-    """Return the tests that the list names for a file, and those that import its module by name."""
-    found = {test for m in listed if m.file == file for test in m.tests}
+    """Return the tests that the list names for a file, and those that use its module or one of its names.
+
+    A test may import a name from the package (``from lopro.certificates import Bound``), from a package with
+    a short name (``lo.LeastSquares``), or from the library (``lopro.solve``). Tests of the list come first,
+    then those that import the module itself: they are the most likely to fail, and the first failure ends a
+    trial.
+    """
     module = (
         file.removeprefix("src/").removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     )
-    named = re.compile(rf"\b{re.escape(module)}\b")
+    ranked = {test: 0 for m in listed if m.file == file for test in m.tests}
+    itself = re.compile(rf"\b{re.escape(module)}\b")
+    imported = _imports_of(module, _public_names((root / file).read_text(encoding="utf-8")))
     for path in (root / "tests").rglob("test_*.py"):
-        if named.search(path.read_text(encoding="utf-8")):
-            found.add(path.relative_to(root).as_posix())
-    return tuple(sorted(found))
+        text, name = path.read_text(encoding="utf-8"), path.relative_to(root).as_posix()
+        if itself.search(text):
+            ranked.setdefault(name, 1)
+        elif imported(text):
+            ranked.setdefault(name, 2)
+    return tuple(sorted(ranked, key=lambda test: (ranked[test], test)))
+
+
+def _public_names(text: str) -> list[str]:
+    """Return the names in ``__all__`` of a module."""
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return [str(name) for name in ast.literal_eval(node.value)]
+    return []
+
+
+def _imports_of(module: str, names: list[str]) -> Callable[[str], bool]:
+    """Return whether a text imports a package around a module and mentions one of the names of the module."""
+    library, *folders = module.split(".")
+    packages = [".".join([library, *folders[:i]]) for i in range(1, len(folders))]
+    used = re.compile(rf"\b(?:{'|'.join(map(re.escape, names)) or '(?!)'})\b")
+    parts = [rf"\b{re.escape(p)}\b" for p in packages]
+    parts += [rf"^from {library} import .*\b{f}\b" for f in folders[:1] if packages]
+    around = re.compile("|".join(parts) or "(?!)", flags=re.MULTILINE)
+    direct = re.compile(
+        rf"\b{library}\.(?:{'|'.join(map(re.escape, names)) or '(?!)'})\b"
+        rf"|^from {library} import .*{used.pattern}",
+        flags=re.MULTILINE,
+    )
+    return lambda text: bool(direct.search(text) or (around.search(text) and used.search(text)))
 
 
 def random_mutants(

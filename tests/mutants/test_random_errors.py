@@ -55,6 +55,32 @@ def test_tests_of_a_file_are_those_of_the_list_and_those_that_import_it() -> Non
     assert "tests/test_layers.py" in found and "tests/unit/certificates/test_units.py" in found
 
 
+@pytest.mark.parametrize(
+    ("text", "related"),
+    [
+        ("from lopro.certificates.units import of_rows", True),
+        ("from lopro.certificates import (\n    Bound,\n    ColumnUnits,\n)", True),
+        ("from lopro.certificates import Bound", False),
+        ("from lopro import certificates as lc\nlc.ColumnUnits", True),
+        ("from lopro import maps, certificates\ncertificates.ColumnUnits", True),
+        ("import lopro.certificates as lc\nlc.ColumnUnits()", True),
+        ("import lopro\nlopro.ColumnUnits()", True),
+        ("from lopro import ColumnUnits", True),
+        ("from other import ColumnUnits", False),
+        ("from lopro.maps import ColumnUnits", False),
+    ],
+)
+def test_a_module_is_used_by_its_own_name_or_by_those_of_its_classes(
+    tmp_path: Path, text: str, related: bool
+) -> None:
+    (tmp_path / "src/lopro/certificates").mkdir(parents=True)
+    (tmp_path / "tests").mkdir()
+    file = "src/lopro/certificates/units.py"
+    (tmp_path / file).write_text('__all__ = ["ColumnUnits", "of_rows"]\n', encoding="utf-8")
+    (tmp_path / "tests/test_it.py").write_text(text, encoding="utf-8")
+    assert related_tests(file, tmp_path, []) == (("tests/test_it.py",) if related else ())
+
+
 @pytest.mark.parametrize("file", ["certificates/bound.py", "driver/incumbent.py"])
 def test_sources_of_the_library_stay_programs(file: str) -> None:
     text = (ROOT / "src" / "lopro" / file).read_text(encoding="utf-8")
