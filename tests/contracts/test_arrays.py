@@ -16,18 +16,17 @@ from lopro.core.arrays import (
     eps,
     from_numpy,
     inner,
-    inners,
     is_array,
     is_complex,
     is_single,
     isfinite,
     namespace,
     norm,
-    norms,
     to_numpy,
     widest,
     zeros,
 )
+from lopro.core.vectors import inners, norms
 
 RNG = np.random.default_rng(0)
 REAL = RNG.standard_normal((3, 4))

@@ -30,12 +30,12 @@ from lopro.core.arrays import (
     asarray_like,
     eps,
     inner,
-    inners,
     is_complex,
     namespace,
     norm,
     to_numpy,
 )
+from lopro.core.vectors import inners
 from lopro.maps.algebra import widened
 
 __all__ = ["Blend", "History", "Mixture", "Point", "how_many"]

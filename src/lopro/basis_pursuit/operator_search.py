@@ -30,14 +30,13 @@ from lopro.constraints import ResidualBall
 from lopro.core.arrays import (
     Array,
     asarray_like,
-    axpy,
     eps,
     is_single,
     namespace,
     nonnegative,
     norm,
-    norms,
 )
+from lopro.core.vectors import axpy, norms
 from lopro.objectives import L1Norm, Objective
 from lopro.protocol import Candidate, Workbench
 

@@ -35,8 +35,8 @@ from lopro.core.arrays import (
     is_complex,
     is_single,
     namespace,
-    norms,
 )
+from lopro.core.vectors import norms
 from lopro.functions import Image
 from lopro.functions.atoms import GroupNorm
 from lopro.linalg.rounding import Estimate, dot

@@ -19,12 +19,12 @@ from lopro.core.arrays import (
     is_single,
     namespace,
     norm,
-    norms,
     to_numpy,
     widest,
 )
 from lopro.core.deadline import current_deadline
 from lopro.core.validation import check_array
+from lopro.core.vectors import norms
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball, Constant, Image, Source
 from lopro.functions.atoms import Opaque

@@ -32,12 +32,12 @@ from lopro.core.arrays import (
     asarray_like,
     eps,
     inner,
-    inners,
     is_complex,
     namespace,
     nonnegative,
     norm,
 )
+from lopro.core.vectors import inners
 from lopro.objectives import L1Norm, Objective
 
 __all__ = [

@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.certificates.exact import columns, exact_terms
+from lopro.certificates.exact import columns
 from lopro.certificates.tolerances import FARTHER, NOISE, REMNANTS, TOUCHING
 from lopro.certificates.units import reach_units
 from lopro.core.arrays import Array, namespace
+from lopro.core.exact import exact_terms
 from lopro.core.real_vectors import Vector
 from lopro.functions.atoms import Interval
 from lopro.functions.term import Term

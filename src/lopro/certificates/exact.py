@@ -1,7 +1,4 @@
-"""Dot products rounded once.
-
-Every product is split into its rounded value and its error (Dekker), and `math.fsum` adds them exactly.
-"""
+"""Dot products rounded once, and the columns of a matrix that they are made of."""
 
 from __future__ import annotations
 
@@ -11,9 +8,9 @@ from typing import Any
 import numpy as np
 import scipy  # parts of it load when first used
 
-__all__ = ["columns", "exact_dot", "exact_terms"]
+from lopro.core.exact import exact_terms
 
-_SPLIT = float(2**27 + 1)
+__all__ = ["columns", "exact_dot"]
 
 
 def exact_dot(x: Any, y: Any) -> float:
@@ -26,17 +23,6 @@ def exact_dot(x: Any, y: Any) -> float:
     1.0
     """
     return math.fsum(exact_terms(x, y))
-
-
-def exact_terms(x: Any, y: Any) -> list[float]:
-    """Return numbers whose exact sum is ``<x, y>``: the products and their rounding errors."""
-    a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    products = a * b
-    a_high = _SPLIT * a - (_SPLIT * a - a)
-    b_high = _SPLIT * b - (_SPLIT * b - b)
-    a_low, b_low = a - a_high, b - b_high
-    errors = ((a_high * b_high - products) + a_high * b_low + a_low * b_high) + a_low * b_low
-    return [*products.tolist(), *errors.tolist()]
 
 
 def columns(M: Any) -> Any:

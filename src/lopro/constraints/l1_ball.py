@@ -6,9 +6,10 @@ from functools import cached_property
 from typing import Any
 
 from lopro.constraints.compact import NormDistance
-from lopro.core.arrays import Array, copy, is_array, namespace, norm, one_entry
+from lopro.core.arrays import Array, copy, is_array, namespace, norm
 from lopro.core.moduli import unit_phase
 from lopro.core.validation import check_array, check_count, check_number, check_shape
+from lopro.core.vectors import one_entry
 from lopro.functions import Constant, Source, atoms
 from lopro.functions.term import Term
 

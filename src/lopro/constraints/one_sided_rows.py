@@ -10,10 +10,11 @@ import scipy  # parts of it load when first used
 
 from lopro.constraints.row_forms import Numbers
 from lopro.constraints.shapes import ShapedPoints
-from lopro.core.arrays import Array, asarray_like, copy, namespace, one_entry, take
+from lopro.core.arrays import Array, asarray_like, copy, namespace, take
 from lopro.core.arrays import to_numpy as to_host
 from lopro.core.counting import count
 from lopro.core.real_vectors import Vector
+from lopro.core.vectors import one_entry
 from lopro.engines.cones import ConeRows, halfspace_rows
 from lopro.maps import LinearMap, linear_map
 from lopro.projections.cuts import Cut

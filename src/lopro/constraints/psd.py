@@ -19,13 +19,12 @@ from lopro.core.arrays import (
     Companion,
     asarray_like,
     eps,
-    inners,
     namespace,
     norm,
-    norms,
     to_numpy,
 )
 from lopro.core.validation import check_count, check_number, check_shape
+from lopro.core.vectors import inners, norms
 from lopro.engines.cones import ConeRows
 from lopro.functions import Ball, Constant, Image, Linearization, Source
 from lopro.linalg.eigenvalues import is_above

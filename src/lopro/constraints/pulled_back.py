@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from lopro.constraints.base import Constraint, ValidInequality
-from lopro.core.arrays import Array, eps, norm, norms
+from lopro.core.arrays import Array, eps, norm
+from lopro.core.vectors import norms
 from lopro.functions import Image
 
 __all__ = ["pulled_back", "stretch_at"]

@@ -8,8 +8,9 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.constraints.compact import NormDistance, total_row
-from lopro.core.arrays import Array, is_complex, namespace, one_entry
+from lopro.core.arrays import Array, is_complex, namespace
 from lopro.core.validation import check_count, check_number, check_shape
+from lopro.core.vectors import one_entry
 from lopro.engines.cones import ConeRows, halfspace_rows
 from lopro.functions import Constant, Source
 from lopro.functions.atoms import Interval

@@ -1,6 +1,6 @@
-"""Helpers for arrays of any library: the reductions that the algorithms need, as Python floats.
+"""Functions of arrays of any library: reductions to Python floats, conversions between libraries.
 
-Everything else is written with operators (``+ - * @``), which NumPy, PyTorch, CuPy and other array-API
+The remaining arithmetic uses operators (``+ - * @``), which NumPy, PyTorch, CuPy and other array-API
 libraries share. The inner product is the real one, ``Re <x, y>``: complex arrays of length n are treated as
 elements of R^(2n).
 """
@@ -30,23 +30,18 @@ __all__ = [
     "Vector",
     "as_complex",
     "asarray_like",
-    "axpy",
     "copy",
-    "diagonal_direction",
     "eps",
     "equal",
     "from_numpy",
     "inner",
-    "inners",
     "is_array",
     "is_complex",
     "is_single",
     "isfinite",
-    "mix",
     "namespace",
     "nonnegative",
     "norm",
-    "norms",
     "on_host",
     "take",
     "to_numpy",
@@ -54,8 +49,8 @@ __all__ = [
     "zeros",
 ]
 
-# Looking up the namespace takes about ten times as long as these operations on a small NumPy array, so NumPy
-# is a special case in the functions that inner loops call.
+# Finding the namespace takes about ten times as long as these operations on a small NumPy array, so NumPy is
+# a special case in the functions that inner loops call.
 
 
 def is_array(x: object) -> bool:
@@ -66,7 +61,7 @@ def is_array(x: object) -> bool:
 
 
 def namespace(*arrays: Array) -> Any:
-    """The array-API namespace of ``arrays``; they must all come from one library."""
+    """Return the array-API namespace of ``arrays``, which must all come from one library."""
     if len(arrays) == 1 and type(arrays[0]) is np.ndarray and arrays[0].dtype.kind in "fc":
         return numpy_namespace
     return array_namespace(*arrays)
@@ -86,8 +81,8 @@ def inner(x: Array, y: Array) -> float:
 def norm(x: Array) -> float:
     """Return the Euclidean (Frobenius) norm, safe against overflow of the squares."""
     square = inner(x, x) if isinstance(x, np.ndarray) else _square(x)
-    # Within the first range squares of entries of single precision (1e-38 to 3e38) neither overflow nor
-    # underflow noticeably; within the second those of double precision.
+    # A sum of squares in the first range has lost no significant term to overflow or underflow in single
+    # precision (numbers from 1e-38 to 3e38); in the second range this holds in double precision.
     if 1e-20 < square < 1e30 or (1e-280 < square < 1e280 and not is_single(x)):
         return math.sqrt(square)
     if 0 in x.shape:
@@ -100,50 +95,10 @@ def norm(x: Array) -> float:
     return scale * math.sqrt(inner(scaled, scaled))
 
 
-def inners(*pairs: tuple[Array, Array]) -> list[float]:
-    """Return several inner products; from a device they are one device-to-host transfer."""
-    arrays = [x for pair in pairs for x in pair]
-    first = arrays[0]
-    alike = all(x.ndim == 1 and x.dtype == first.dtype for x in arrays)
-    if isinstance(first, np.ndarray) or not alike or is_complex(first):
-        return [inner(x, y) for x, y in pairs]
-    with np.errstate(over="ignore", under="ignore"):
-        return [float(n) for n in to_numpy(namespace(*arrays).stack([x @ y for x, y in pairs]))]
-
-
-def norms(*arrays: Array) -> list[float]:
-    """Return several norms; from a device they are one device-to-host transfer."""
-    if isinstance(arrays[0], np.ndarray):
-        return [norm(x) for x in arrays]
-    squares = inners(*((x, x) for x in arrays))
-    return [
-        math.sqrt(square) if 1e-20 < square < 1e30 else norm(x)
-        for x, square in zip(arrays, squares, strict=True)
-    ]
-
-
 def _square(x: Array) -> float:
     # NumPy's BLAS products overflow without a warning; libraries built on its ufuncs would warn.
     with np.errstate(over="ignore", under="ignore"):
         return inner(x, x)
-
-
-def axpy(t: float, g: Array, x: Array, *, reuse: bool = False) -> Array:
-    """Return ``x + t g``, computed in the memory of ``g`` if ``reuse`` allows it."""
-    if not (isinstance(g, np.ndarray) and isinstance(x, np.ndarray) and g.dtype == x.dtype):
-        return x + t * g
-    reuse = reuse and g.dtype.kind in "fc"
-    step = g if reuse and t == 1.0 else np.multiply(g, t, out=g if reuse else None)
-    return np.add(x, step, out=step)
-
-
-def mix(x: Array, w: float, y: Array) -> Array:
-    """Return ``x + w (y - x)`` as a new array, with no other temporary array."""
-    move = y - x
-    if isinstance(move, np.ndarray) and move.dtype == x.dtype and move.dtype.kind in "fc":
-        np.multiply(move, w, out=move)
-        return np.add(x, move, out=move)
-    return x + w * move
 
 
 def is_single(x: Array) -> bool:
@@ -200,9 +155,7 @@ def eps(x: Array) -> float:
     return float(namespace(x).finfo(x.dtype).eps)
 
 
-@functools.cache
-def _eps_of(dtype: Any) -> float:
-    return float(np.finfo(dtype).eps)
+_eps_of = functools.cache(lambda dtype: float(np.finfo(dtype).eps))
 
 
 def copy(x: Array) -> Array:
@@ -214,7 +167,7 @@ def copy(x: Array) -> Array:
     return namespace(x).asarray(x, copy=True)
 
 
-#: Arrays above this size are copied without their rows of zeros: 100 MB take a tenth of a second.
+#: Bytes above which a copy looks for rows of zeros: copying 1e8 bytes takes a tenth of a second.
 _LARGE_BYTES = 1e8
 
 
@@ -237,18 +190,6 @@ def zeros(shape: tuple[int, ...], like: Array) -> Array:
     if isinstance(like, np.ndarray):
         return np.zeros(shape, dtype=like.dtype)
     return namespace(like).zeros(shape, dtype=like.dtype, device=_device(like))
-
-
-def one_entry(size: int, i: int, value: Array | float, like: Array) -> Array:
-    """Return a vector with one entry that is not zero, in the library, dtype and device of ``like``."""
-    xp = namespace(like)
-    here = xp.arange(size, device=_device(like)) == i
-    return xp.where(here, zeros((size,), like) + value, zeros((size,), like))
-
-
-def diagonal_direction(like: Array) -> Array:
-    """Return the unit vector with equal entries."""
-    return (0.0 * like + 1.0) / math.sqrt(max(1, math.prod(like.shape)))
 
 
 def to_numpy(x: Array) -> np.ndarray[Any, Any]:

@@ -117,7 +117,7 @@ class Deadline:
         return self._interrupted_at < math.inf or (outer is not None and outer.stopped_by_user)
 
     def wrapping_up(self) -> AbstractContextManager[None]:
-        """Grant the block the extra time in which a late run may finish its last point."""
+        """Extend the deadline in the block by the time in which a late run may finish its last point."""
         return _WrappingUp(self)
 
     def check(self) -> None:
@@ -126,17 +126,17 @@ class Deadline:
             raise OutOfTime
 
     def affords(self, operations: float, seconds: float = math.inf) -> bool:
-        """Whether there is time for so many floating-point operations that cannot be interrupted.
+        """Whether there is time for a number of floating-point operations that cannot be interrupted.
 
-        No more of it than ``seconds``, where these are given.
+        They may take at most ``seconds``, where these are given.
         """
         left = min(self.left, seconds)
         return left == math.inf or (left > 0.0 and operations <= operations_per_second() * left)
 
     def need(self, operations: float, otherwise: str = "") -> None:
-        """Raise `OutOfTime` unless there is time for so many operations that cannot be interrupted.
+        """Raise `OutOfTime` unless there is time for a number of operations that cannot be interrupted.
 
-        What to say otherwise is the message of the error, and a warning of the result.
+        ``otherwise`` is the message of the error, which becomes a warning of the result.
         """
         if not self.affords(operations):
             # The next operation does not fit in the time left: the deadline counts as passed.
@@ -217,7 +217,7 @@ _current: ContextVar[Deadline | None] = ContextVar("lopro_deadline", default=Non
 
 
 def current_deadline() -> Deadline:
-    """Return the deadline of the running call; outside of calls one without a limit."""
+    """Return the deadline of the running call; outside of calls, one without a limit."""
     return _current.get() or _NEVER
 
 

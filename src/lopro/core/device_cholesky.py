@@ -26,8 +26,8 @@ __all__ = [
 class DeviceFactor:
     """The Cholesky factor of a matrix on a device; solves for vectors on the host.
 
-    ``pivots``, the squares of the diagonal of the factor, are on the device; NaN where there is no factor, so
-    that a factorisation and the test of its pivots are one read of the device.
+    ``pivots``, the squares of the diagonal of the factor, are on the device; they are NaN where there is no
+    factor, so that a factorisation and the test of its pivots take one device-to-host transfer.
     """
 
     matrix: Array
@@ -57,7 +57,7 @@ def can_factor_on_device(G: Array) -> bool:
 def device_factor(G: Array) -> DeviceFactor | None:
     """Return the Cholesky factor of a symmetric matrix; None for a library that is not supported.
 
-    Of a matrix that is not definite there is none, or one whose pivots say so.
+    A matrix that is not definite has no factor, or one with a pivot that is NaN or small.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def device_factor(G: Array) -> DeviceFactor | None:
 
 
 def factor_of_definite(A: Array) -> Array | None:
-    """Return the lower Cholesky factor of a symmetric matrix, or None where there is none.
+    """Return the lower Cholesky factor of a symmetric matrix, or None if it is not positive definite.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def factor_of_definite(A: Array) -> Array | None:
 def solve_many_definite(H: Array, right: Array) -> Array:
     """Return the solutions of many positive definite systems, each with the columns of a block.
 
-    Where a matrix is not definite its solution is NaN, or no solution at all.
+    The result of a matrix that is not definite is NaN or meaningless.
 
     Examples
     --------
@@ -149,10 +149,10 @@ def solve_many_definite(H: Array, right: Array) -> Array:
 
 
 def inverses_of_definite(K: Array, shift: float) -> Array:
-    """Return the inverses of positive definite matrices; of those that are singular, with a shift.
+    """Return the inverses of positive definite matrices, with ``shift`` on the diagonal of singular ones.
 
-    PyTorch's inverse has pivots: for 50,000 matrices of 50 rows its factors, solves and permutations were
-    more than half of the time of an interior point step on an H200.
+    PyTorch's own inverse exchanges rows: for 50,000 matrices of 50 rows its factors, solves and permutations
+    took more than half of the time of an interior point step on an H200.
 
     Examples
     --------

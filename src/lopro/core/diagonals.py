@@ -1,4 +1,4 @@
-"""Operations on the diagonals of square matrices that the array API standard does not define."""
+"""Operations with diagonals of square matrices that the array API standard does not define."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def without_diagonal(fresh: Array) -> Array:
 
 
 def boxed(Y: Array, tau: float) -> Array:
-    """Return the nearest matrix with entries within ``tau`` and zeros on the diagonal."""
+    """Return the nearest matrix with entries of at most ``tau`` in modulus and zeros on the diagonal."""
     return without_diagonal(namespace(Y).clip(Y, -tau, tau))
 
 

@@ -65,7 +65,7 @@ class ForwardDifferences:
         return asarray_like(found, x)
 
     def error(self, x: Any) -> np.ndarray[Any, Any]:
-        """Return for each entry an upper bound of the error of the quotient as a slope of a convex function.
+        """Return upper bounds of the errors of the quotients as slopes of a convex function, one per entry.
 
         Every slope of a convex function is between the backward and the forward quotient, which differ
         at kinks. Differences within the truncation error count as zero.
@@ -92,9 +92,9 @@ class ForwardDifferences:
         unit = float(np.finfo(np.float64).eps) if isinstance(x, np.ndarray) else eps(x)
         size = np.abs(host)
         largest = float(size.max(initial=0.0))
-        # At zero the scale is the size of the start, but at most 1: a large start says nothing about it.
-        near = largest > _VANISHED * self._start
-        least = _LEAST * largest if near else min(self._start, 1.0)
+        # At zero the scale is the size of the start, but at most 1: a large start may be far off.
+        nonzero = largest > _VANISHED * self._start
+        least = _LEAST * largest if nonzero else min(self._start, 1.0)
         steps = math.sqrt(unit) * np.maximum(size, least)
         first, longest = self._value(x), math.sqrt(unit) * max(self._start, largest)
         columns = []

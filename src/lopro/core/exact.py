@@ -1,15 +1,16 @@
-"""Inner products with 45 digits, for differences that cancel."""
+"""Inner products without rounding errors, or with 45 correct digits for differences that cancel."""
 
 from __future__ import annotations
 
 import math
 from decimal import Decimal, localcontext
+from typing import Any
 
 import numpy as np
 
 from lopro.core.arrays import Vector
 
-__all__ = ["square_beyond", "support_of_ball"]
+__all__ = ["exact_terms", "square_beyond", "support_of_ball"]
 
 #: 2^27 + 1: splits a double into two halves whose products are exact (Dekker (1971)).
 _SPLITTER = 134217729.0
@@ -17,7 +18,7 @@ _SPLITTER = 134217729.0
 _DIGITS = 50
 #: Bound on the relative error of `_inner` and of a root: each of the three sums leaves 2^-53 of the rest,
 #: together 2^-159 = 1.4e-48, and Decimal adds some 1e-50.
-_LOST = Decimal("1e-45")
+_ERROR = Decimal("1e-45")
 
 
 def support_of_ball(y: Vector, sigma: float, nu: Vector) -> float:
@@ -37,7 +38,7 @@ def support_of_ball(y: Vector, sigma: float, nu: Vector) -> float:
     with localcontext() as context:
         context.prec = _DIGITS
         product, size = _inner(y, nu), Decimal(float(sigma)) * _inner(nu, nu).sqrt()
-        value = float(product + size + _LOST * (abs(product) + size))
+        value = float(product + size + _ERROR * (abs(product) + size))
     return math.nextafter(value, math.inf)
 
 
@@ -60,7 +61,7 @@ def _inner(x: Vector, y: Vector) -> Decimal:
     """Return the real inner product of two vectors with three times the precision of doubles."""
     a, b = _parts(x), _parts(y)
     a_power, b_power = _power(a), _power(b)
-    terms = _products(np.ldexp(a, -a_power), np.ldexp(b, -b_power))
+    terms = exact_terms(np.ldexp(a, -a_power), np.ldexp(b, -b_power))
     high = math.fsum(terms)
     low = math.fsum([*terms, -high])
     lowest = math.fsum([*terms, -high, -low])
@@ -79,17 +80,27 @@ def _power(x: Vector) -> int:
     return int(math.frexp(float(np.abs(x).max(initial=0.0)))[1])
 
 
-def _products(a: Vector, b: Vector) -> list[float]:
-    """Return numbers whose exact sum is the inner product: each rounded product and its rounding error."""
+def exact_terms(x: Any, y: Any) -> list[float]:
+    """Return numbers whose exact sum is ``<x, y>``: the rounded products and their rounding errors (Dekker).
+
+    That holds barring overflow and underflow.
+
+    Examples
+    --------
+    >>> from lopro.core.exact import exact_terms
+    >>> exact_terms([1.0 + 2.0**-30], [1.0 - 2.0**-30])
+    [1.0, -8.673617379884035e-19]
+    """
+    a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    products = a * b
     a_high, b_high = _high(a), _high(b)
     a_low, b_low = a - a_high, b - b_high
-    rounded = a * b
-    rest = a_low * b_low - (((rounded - a_high * b_high) - a_low * b_high) - a_high * b_low)
-    found: list[float] = np.concatenate([rounded, rest]).tolist()
-    return found
+    errors = ((a_high * b_high - products) + a_high * b_low + a_low * b_high) + a_low * b_low
+    return [*products.tolist(), *errors.tolist()]
 
 
 def _high(a: Vector) -> Vector:
+    """Return the upper half of the digits of each entry."""
     big = _SPLITTER * a
     high: Vector = big - (big - a)
     return high

@@ -22,7 +22,7 @@ def unit_phase(x: Array) -> Array:
 
 
 def clip_modulus(x: Array, bound: float | Array) -> Array:
-    """Return ``x`` with every entry of modulus above ``bound`` pulled back to it."""
+    """Return ``x`` with every entry of modulus above ``bound`` scaled to the modulus ``bound``."""
     if is_complex(x):
         xp = namespace(x)
         modulus = xp.abs(x)

@@ -1,4 +1,4 @@
-"""Packages that only some functions need: an error that says what to install."""
+"""Imports of packages that only some functions need, with an error that says what to install."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["needing"]
 
 @contextmanager
 def needing(user: str, package: str, install: str) -> Iterator[None]:
-    """Import in the block; where that fails, say who needs the package and how to install it.
+    """Run the imports of the block; if one fails, say what needs the package and how to install it.
 
     Examples
     --------

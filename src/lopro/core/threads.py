@@ -1,10 +1,10 @@
 """Limit BLAS to one thread pool at a time.
 
-NumPy and SciPy wheels each contain an OpenBLAS with its own threads. After a call its threads keep spinning
-for a while, and on few cores a call of the other library waits for them: alternating between products
-(NumPy) and factorisations (SciPy) can be seven times slower on two threads than on one. A loop that
-alternates limits SciPy's pool to one thread. If every call is short, as for matrices of a few hundred rows,
-all pools are limited: the gain from threads is then smaller than the loss from spinning.
+NumPy and SciPy wheels each contain an OpenBLAS with its own threads, which keep spinning for a while after a
+call. On few cores a call of the other library waits for them: alternating between products (NumPy) and
+factorisations (SciPy) can be seven times slower on two threads than on one. A loop that alternates limits
+SciPy's pool to one thread. If every call is short, as for matrices of a few hundred rows, all pools are
+limited: the gain from threads is then smaller than the loss from spinning.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _Pool:
     def held(self) -> Iterator[None]:
         """Run the block with one thread."""
         with self._lock:
-            # Setting a limit takes longer than a small factorisation: not if there is one thread only.
+            # Setting a limit takes longer than a small factorisation; with one thread it is not needed.
             if self._holders == 0 and any(
                 lib.num_threads > 1 for lib in self._libraries.lib_controllers
             ):

@@ -61,7 +61,7 @@ def check_array(
 
 
 def _floating(name: str, array: Array) -> Array:
-    """Return an array of integers as one of doubles; raise for what holds no floating-point numbers."""
+    """Return the array, integers as doubles; raise for a dtype without floating-point numbers."""
     xp = namespace(array)
     if xp.isdtype(array.dtype, ("bool", "integral")):
         array = xp.astype(array, xp.float64)
@@ -87,7 +87,7 @@ def _plain(name: str, value: Any) -> Array:
 def check_unmasked(name: str, value: Any) -> None:
     """Raise if ``value`` is a masked array with masked entries; without such entries it is a plain array.
 
-    What lies under a mask is missing, and every conversion by NumPy would bring it back as a number.
+    Masked entries are missing values, and conversions by NumPy would return the numbers under the mask.
     """
     masked = int(np.sum(value.mask)) if isinstance(value, np.ma.MaskedArray) else 0
     if masked:
@@ -97,7 +97,7 @@ def check_unmasked(name: str, value: Any) -> None:
 
 
 def host_array(name: str, value: Any) -> np.ndarray[Any, Any]:
-    """Return an array of any library, or a sequence, as a plain NumPy array of whatever dtype it has."""
+    """Return an array of any library, or a sequence, as a plain NumPy array of its own dtype."""
     check_unmasked(name, value)
     return np.asarray(to_numpy(value) if is_array(value) else value)
 
@@ -153,7 +153,7 @@ def check_number(
 
 
 def check_numbers(name: str, values: Any, *, exclusive: bool = False) -> list[float]:
-    """Return a sequence, not empty, of nonnegative numbers as floats; of positive ones with ``exclusive``."""
+    """Return a nonempty sequence of nonnegative (with ``exclusive`` positive) numbers as floats."""
     if not hasattr(values, "__iter__") or isinstance(values, (str, bytes)):
         raise TypeError(f"{name} must be a sequence of numbers, got {values!r}")
     found = [
@@ -167,8 +167,8 @@ def check_numbers(name: str, values: Any, *, exclusive: bool = False) -> list[fl
 
 def as_float(name: str, value: Any) -> float:
     """Return a real number as a float, finite or not."""
-    # float() also accepts strings, booleans, arrays with one entry, and NumPy's complex numbers, of which it
-    # drops the imaginary part.
+    # float() also accepts strings, booleans, arrays with one entry, and NumPy's complex numbers, whose
+    # imaginary part it drops.
     check_unmasked(name, value)
     wrong = isinstance(value, (str, bytes, bool, np.bool_, np.complexfloating))
     if is_array(value):

@@ -15,8 +15,9 @@ from typing import ClassVar
 
 from lopro.constraints import Constraint
 from lopro.constraints.base import ValidInequality
-from lopro.core.arrays import Array, diagonal_direction, eps, inner, norm
+from lopro.core.arrays import Array, eps, inner, norm
 from lopro.core.validation import check_count
+from lopro.core.vectors import diagonal_direction
 from lopro.driver.minorants import Minorant, lower_bound, solution_radius
 from lopro.errors import MissingCapabilityError, StalledError
 from lopro.methods.inner import AcceleratedGradient, Backtracking

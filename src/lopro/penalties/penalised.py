@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from lopro.core.arrays import Array, axpy, zeros
+from lopro.core.arrays import Array, zeros
+from lopro.core.vectors import axpy
 from lopro.functions import Image, Linearization
 from lopro.penalties.base import Penalty
 

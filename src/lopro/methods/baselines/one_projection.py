@@ -13,8 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lopro.constraints.base import ValidInequality
-from lopro.core.arrays import Array, inner, mix
+from lopro.core.arrays import Array, inner
 from lopro.core.validation import check_count
+from lopro.core.vectors import mix
 from lopro.methods.inner import ConstantStep, InverseTimeStep
 from lopro.methods.inner.subgradient import descent, sampled_or_exact
 from lopro.methods.paper.epochs import Plan, minimised_and_projected

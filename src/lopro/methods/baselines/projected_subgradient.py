@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lopro.core.arrays import Array, inner, mix, norm
+from lopro.core.arrays import Array, inner, norm
 from lopro.core.validation import check_count, check_fields, check_number, check_offers
+from lopro.core.vectors import mix
 from lopro.methods.baselines.projected_steps import ProjectedSteps
 from lopro.methods.inner.averaging import (
     Average,

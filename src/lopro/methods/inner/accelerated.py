@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from lopro.core.arrays import Array, diagonal_direction, eps, inner, norm
+from lopro.core.arrays import Array, eps, inner, norm
 from lopro.core.validation import check_number, check_offers
+from lopro.core.vectors import diagonal_direction
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Image
 from lopro.methods.inner.momentum import Momentum, NesterovMomentum

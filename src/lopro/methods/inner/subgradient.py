@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from lopro.core.arrays import Array, axpy, inner, mix, norm
+from lopro.core.arrays import Array, inner, norm
 from lopro.core.validation import check_offers
+from lopro.core.vectors import axpy, mix
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball
 from lopro.methods.inner.averaging import (

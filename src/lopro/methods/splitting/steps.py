@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lopro.core.arrays import Array, diagonal_direction, norm, to_numpy
+from lopro.core.arrays import Array, norm, to_numpy
+from lopro.core.vectors import diagonal_direction
 from lopro.methods.splitting.base import balancing_factor
 from lopro.methods.splitting.parts import Images, SplitTerms
 from lopro.methods.splitting.settings import SETTINGS
