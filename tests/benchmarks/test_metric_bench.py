@@ -62,7 +62,7 @@ def test_every_method_has_a_row(wine: dict[str, Any]) -> None:
 def test_peers_are_called_well(wine: dict[str, Any], method: str) -> None:
     row = row_of(wine, method)
     assert row["verdict"]["violation_projected"] <= 1e-12
-    # Their own multiplier, through the library's dual, proves what their tolerance promises.
+    # Their own multiplier proves the gap of their tolerance by the library's dual.
     assert row["own_gap"] <= 1e-2
     assert row["gap"] <= 1e-3
 

@@ -159,7 +159,7 @@ def test_rows_that_contradict_each_other_by_little_make_an_empty_set(unit: float
 def test_a_given_projection_may_leave_a_ten_millionth(
     excess: float, refused: bool, size: float
 ) -> None:
-    """Of the size of the points, which is known where the user tells it: zero has none of its own."""
+    """Relative to the size of the points, which is known if the user gives it: zero has no size."""
     half_line = FunctionConstraint(
         lambda x: float(x[0]),
         np.ones_like,

@@ -13,7 +13,7 @@ import pytest
 from support.array_answers import CASES, outcome
 from support.array_calls import LIBRARIES, torch
 
-#: One case in so many runs without ``--all-pairs``; JAX compiles each of them first.
+#: Without ``--all-pairs`` one case of this number runs; JAX compiles each of them first.
 ONE_IN = {"jax": 32, "jax-single": 32}
 
 

@@ -106,11 +106,11 @@ def test_the_slope_of_an_operator_is_estimated_by_its_norm() -> None:
 
 
 def test_the_infimum_of_a_sum_is_the_better_of_two_bounds() -> None:
-    # Apart, the parts go down to -16 each; together they are 2 x^2, as strong convexity knows.
+    # Each part alone has the infimum -16; their sum is 2 x^2, and strong convexity gives its infimum.
     together = Quadratic(2.0 * np.eye(1), [8.0]) + Quadratic(2.0 * np.eye(1), [-8.0])
     assert [part.infimum().value for part in together.parts] == pytest.approx([-16.0, -16.0])
     assert together.infimum().value == pytest.approx(0.0)
-    # Squares are not negative, which is more than f(0) = 1 with slope 6 and mu = 2 can tell.
+    # Squares are nonnegative, a better bound than that of f(0) = 1 with slope 6 and mu = 2.
     apart = LeastSquares(np.diag([1.0, 3.0]), [0.0, 1.0]) + LeastSquares(
         np.diag([1.0, 3.0]), [0.0, 1.0]
     )

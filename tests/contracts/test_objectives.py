@@ -192,7 +192,7 @@ def test_prox_agrees_with_a_search_in_every_coordinate(entry, f, rng):
 
 
 def _search(f: Objective, x: np.ndarray, index: tuple[int, ...], step: float) -> complex:
-    """Minimise over one entry by a derivative-free search that knows nothing of the prox."""
+    """Minimise over one entry by a derivative-free search, independent of the prox."""
 
     def objective(parts: np.ndarray) -> float:
         z = x.copy()

@@ -18,7 +18,7 @@ def entry(request: pytest.FixtureRequest) -> Entry:
 
 
 def outputs(f, x, target):
-    """Every array that an objective hands out at ``x``."""
+    """Every array that an objective returns at ``x``."""
     yield "subgradient", f.subgradient(x)
     yield "linearize_at", f.linearize_at(f.image(x))[1]()
     yield "minorant", f.minorant(x, target)[1]
@@ -87,7 +87,7 @@ def test_points_are_not_changed_nor_shared(entry):
     for _, array in outputs(f, x, target):
         assert not np.shares_memory(array, x)
         assert not np.shares_memory(array, target)
-        # Scribbling on what was handed out must not reach the objective's own data.
+        # Changing the returned arrays must not change the objective's data.
         array[...] = np.nan
     for name, array in outputs(f, x, target):
         np.testing.assert_array_equal(array, first[name])

@@ -203,7 +203,7 @@ def test_a_large_off_diagonal_norm_adds_its_slope_by_blocks(dtype):
 
 def test_sums_and_penalties_never_write_on_slopes_that_are_not_theirs():
     class Stored(Objective):
-        """A linear function that hands out its own array, as a careless subclass might."""
+        """A linear function that returns its own array, without a copy."""
 
         shape = (300, 300)
 
@@ -286,7 +286,7 @@ def test_sources_of_sums_are_those_of_the_weakest_part():
 
 
 class EveryRow:
-    """A stand-in for a generator that draws what it is told to."""
+    """A generator that returns given indices."""
 
     def __init__(self, row: int) -> None:
         self.row = row

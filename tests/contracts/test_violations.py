@@ -135,7 +135,7 @@ def test_a_side_of_zero_is_compared_with_the_units_of_its_columns() -> None:
 
 
 def test_columns_of_a_cone_are_compared_with_the_point_where_rows_connect_them() -> None:
-    """``x_1 <= x_2 <= 10 x_3``: x_3 = 0.5 tells that the others are about 5. Nothing connects x_4."""
+    """``x_1 <= x_2 <= 10 x_3``: x_3 = 0.5 implies that the others are about 5. Nothing connects x_4."""
     C = np.array([[1.0, -1.0, 0.0, 0.0], [0.0, 1.0, -10.0, 0.0], [0.0, 0.0, 0.0, -1.0]])
     cone = Polyhedron(C, np.zeros(3))
     assert cone.violation(np.array([1e-6, 0.0, 0.5, 1e9])) == pytest.approx(1e-6 / 10.0, rel=1e-14)

@@ -123,7 +123,7 @@ def commanded(*arguments: str, **arrays: Any) -> Entry:
 
 
 def projected_by_the_callback(limit: float) -> Any:
-    """A callback that asks the library for a projection, whenever it is called."""
+    """A callback that computes a projection by the library in every call."""
     far = np.full(6, 5.0)
     problem = lopro.Problem(FIT, ROWS)
     return lopro.solve(

@@ -15,7 +15,7 @@ import pytest
 from deadline.entries import ENTRIES, WORDS
 from lopro.core.deadline import using_clock
 
-#: At each of the first readings, and so many times in between.
+#: At each of the first readings, and at this number of others.
 FIRST, LATER = 16, 6
 LIMIT = 1.0
 

@@ -122,7 +122,7 @@ def test_lopgd_by_hand(halfspace):
         z, total = x, np.zeros(4)
         for _ in range(schedule.steps):
             total = total + z
-            # Projected points lie on the boundary: rounding decides on which side, so ask c itself.
+            # Projected points are on the boundary up to rounding, so the sign of c is evaluated.
             outside = halfspace.constraint.value(z) > 0.0
             z = z - eta * (np.sign(z) - lam * outside * a)
         average = total / schedule.steps

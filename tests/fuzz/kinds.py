@@ -63,7 +63,7 @@ def make(kind: str, seed: int) -> Case:
 
 
 def plan(count: int, seed: int, kinds: list[str] | None = None) -> list[tuple[str, int]]:
-    """Return so many cases, kinds mixed by their shares; another seed gives other cases."""
+    """Return a number of cases, with kinds mixed by their shares; another seed gives other cases."""
     chosen = list(KINDS) if kinds is None else kinds
     shares = np.array([KINDS[kind][1] for kind in chosen], dtype=float)
     drawn = np.random.default_rng([0, seed]).choice(

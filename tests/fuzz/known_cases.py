@@ -216,7 +216,7 @@ KNOWN: dict[str, Callable[[], Case]] = {
             (
                 "solve",
                 75965005139,
-            ),  # a gap relative to values far away, where callables tell no length
+            ),  # a gap relative to values far away, where callables determine no length
             ("solve", 202006689),  # a point very far from a ball
             ("minimize", 101006605),  # a simplex cut from nearby
             ("minimize", 202007875),  # differences far from the start

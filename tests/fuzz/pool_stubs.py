@@ -39,7 +39,7 @@ def burn(pipe: Connection, cpu_clock: bool) -> None:
 
 
 def hear(pipe: Connection, cpu_clock: bool) -> None:
-    """Tell who handles SIGINT in the calls of a real worker."""
+    """Return the handler of SIGINT in the calls of a real worker."""
     worker.run_case = _heard  # type: ignore[assignment]
     worker.serve(pipe, cpu_clock)
 

@@ -70,7 +70,7 @@ def test_forgeries_are_found(kind: str) -> None:
         assert labels(case, replace(good, status="UNBOUNDED", success=False)) == "false UNBOUNDED"
         for far in (good.x + np.abs(good.x) + 1.0, -good.x - 1.0):
             fun = known.value(far)
-            bound = min(fun, good.fun)  # the gap is told, and called small
+            bound = min(fun, good.fun)  # the gap is stated, and claimed to be small
             moved = replace(good, x=far, fun=fun, lower_bound=bound, gap=fun - bound)
             worse = fun > good.fun + 0.1 * size or known.excess(far) > 1e-6
             if np.isfinite(fun) and worse:

@@ -40,7 +40,7 @@ def test_bad_input_is_named_and_nothing_is_touched(act, error, message):
         act(data)
     for array, kept in zip(data.arrays(), before, strict=True):
         np.testing.assert_array_equal(array, kept)
-    # The watched problem is good in itself: what is wrong is found before it is asked anything.
+    # The watched problem is valid: the error is found before any of its functions is called.
     assert data.f.calls == data.c.calls == {}
 
 

@@ -162,7 +162,7 @@ def _imports_of(module: str, names: list[str]) -> Callable[[str], bool]:
 def random_mutants(
     count: int, seed: int, file: str, root: Path, listed: list[Mutant]
 ) -> list[Placed]:
-    """Return so many errors at random, of files whose path contains this and that have tests."""
+    """Return a number of random errors in files that have tests and whose path contains a text."""
     places: list[tuple[str, Edit]] = []
     tests: dict[str, tuple[str, ...]] = {}
     for path in sorted((root / "src").rglob("*.py")):

@@ -26,7 +26,7 @@ pytest.importorskip("pywt", reason='needs PyWavelets: pip install "lopro[example
 
 
 class Recorder:
-    """Stands for all parts: notes which of them run, and may be told to stop or to fail at one."""
+    """Replaces all parts: records which of them run, and can stop or fail at a given one."""
 
     def __init__(self) -> None:
         self.ran: list[str] = []
@@ -107,7 +107,7 @@ def test_ctrl_c_within_a_solver_ends_the_job_and_keeps_no_half_of_a_part(
 
     fake = SimpleNamespace(run=run, parameters=lambda order: {})
     monkeypatch.setattr(job, "part", lambda name: fake)
-    # Tests that run in the background of a shell are told to ignore it.
+    # Tests in the background of a shell ignore it.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):

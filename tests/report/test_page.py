@@ -167,6 +167,6 @@ def test_figures_can_be_read_in_both_schemes(open_page, scheme):
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")
     bright = sum(int(v) for v in background[4:-1].split(",")) > 3 * 128
     assert bright == (scheme == "light")
-    # What the guidelines for accessible pages ask of text, and of lines.
+    # The contrast that guidelines for accessible pages require of text, and of lines.
     assert page.evaluate(CONTRAST, ["svg.plot text", "fill"]) >= 4.5
     assert page.evaluate(CONTRAST, ["svg.plot path[clip-path]", "stroke"]) >= 3.0

@@ -32,7 +32,7 @@ def snippets(name: str) -> list[Snippet]:
 
 
 def printed(snippet: Snippet) -> str:
-    """Run the code by itself and return what it prints; line numbers fit the document."""
+    """Run the code alone and return its output; line numbers are those of the document."""
     line = int(snippet.place.rpartition(":")[2])
     code = compile("\n" * (line - 1) + snippet.code, snippet.place, "exec")
     known = list(applications._applications)  # a snippet may add to it

@@ -29,7 +29,7 @@ def program(rng, quadratic=True, sparse=False, n=8, m=12):
 
 
 def assert_optimal(p, answer, atol=1e-6):
-    """Stationarity, feasibility and complementarity, with the signs that `Answer` promises."""
+    """Stationarity, feasibility and complementarity, with the documented signs of `Answer`."""
     Px = np.zeros(len(p.q)) if p.P is None else p.P @ answer.x
     np.testing.assert_allclose(Px + p.q + p.A.T @ answer.rows + answer.box, 0.0, atol=atol)
     for y, lower, upper, v in (

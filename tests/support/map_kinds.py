@@ -181,7 +181,7 @@ class Products:
 
 
 class Dictionary(Products):
-    """One that also knows its columns and rows."""
+    """One that also has its columns and rows."""
 
     @property
     def nbytes(self) -> int:

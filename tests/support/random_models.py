@@ -29,7 +29,7 @@ class Model:
     cvxpy: Callable[[cp.Expression], Any]
     coercive: bool = True  # objectives: are the sublevel sets bounded?
     bounded: bool = False  # constraints: is the set bounded?
-    radius: float | None = None  # constraints: a bound that lopro cannot know
+    radius: float | None = None  # constraints: a bound that lopro cannot derive
 
 
 @dataclass

@@ -85,7 +85,7 @@ def t2(d: int = 5) -> Known:
 def t3(*, smooth: bool = False) -> Known:
     """T3: ``min |x|_1`` for ``a x >= b``; the best problem for negative controls.
 
-    A one-row polyhedron does not know that it is smooth: ``smooth`` gives the same set by callables.
+    A polyhedron of one row is not declared smooth: ``smooth`` gives the same set by callables.
     """
     a, b = np.array([0.6, 1.5, 2.0, 0.9]), 1.5
     M, m = 2.0, 1.5

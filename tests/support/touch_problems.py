@@ -62,7 +62,7 @@ class Polygon:
 
     @property
     def radius(self) -> float:
-        """The radius of the ball around the centre: that of the set, as the constraint knows it."""
+        """The radius of the ball around the centre: that of the set, from the constraint."""
         bound = self.problem.constraint.radius()
         assert bound is not None
         return bound.value

@@ -31,7 +31,7 @@ from lopro.penalties import Hinge, Softplus
 
 
 def after(inner: Any, F: Any, x0: Any, steps: int) -> Any:
-    """Return the state after so many steps."""
+    """Return the state after a number of steps."""
     state = inner.init(F, x0, np.random.default_rng(0))
     for _ in range(steps):
         state = inner.step(F, state)
@@ -77,7 +77,7 @@ def test_c1_with_the_subgradients_that_were_met(steps: int) -> None:
     state = after(inner, F, known.x0, steps)
     assert inner.bound(state, 0.1) == pytest.approx(expected, rel=1e-12)
     assert inner.bound(state, 10.0) == inner.bound(state, 0.1)
-    # Less strong convexity than f has is still true; more is not, and f knows.
+    # A smaller constant of strong convexity than that of f is valid; a larger one is not and is refused.
     careful = SubgradientDescent(WeightedInverseTimeStep(0.5 * known.mu), LinearWeights())
     bold = SubgradientDescent(WeightedInverseTimeStep(2.0 * known.mu), LinearWeights())
     assert careful.bound(after(careful, F, known.x0, steps), 1.0) is not None

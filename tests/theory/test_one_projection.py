@@ -275,7 +275,7 @@ def test_p4_beats_cor_2b() -> None:
 
 
 def strongly_convex_error(known: Known, method: OneProjection, gamma: float) -> float:
-    """Return ``(C gamma + F(x_T) - F(x*))`` over the sum that the constants of ``method`` promise."""
+    """Return ``(C gamma + F(x_T) - F(x*))`` over the sum for the constants of ``method``."""
     bound = error_of_2b(known, method)
     inner = method.inner
     changed = Recorded(OneProjection(inner, Softplus(method.penalty.lam, gamma), method.iterations))

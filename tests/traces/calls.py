@@ -94,7 +94,7 @@ def _hard() -> Calls:
 
 
 def benchmark_calls() -> Calls:
-    """The classes of the benchmark "who wins where", one instance each."""
+    """The classes of `benchmarks.bpdn.who_wins`, one instance each."""
     try:
         from benchmarks.bpdn.classes import CLASSES
     except ImportError as error:

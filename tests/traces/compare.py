@@ -16,7 +16,8 @@ from traces.entry import NAMES, SECONDS, WORK
 
 __all__ = ["SectionComparison", "compare", "set_apart"]
 
-#: A run is listed as slower if it takes longer by this share, and by so many seconds (the clock is coarse).
+#: A run is listed as slower if it takes longer by this share, and by this number of seconds (the clock is
+#: coarse).
 SLOWER_SHARE, SLOWER_SECONDS = 0.1, 0.02
 #: Lower bounds and values of two certified runs may pass each other by this share: ten times the tolerance.
 CONTRADICTION = {"sdplib": 1e-3}
@@ -42,7 +43,7 @@ class SectionComparison:
     seconds: tuple[float, float] = (0.0, 0.0)
 
     def lines(self, details: int) -> list[str]:
-        """Return the report, with at most so many traces of each kind."""
+        """Return the report, with a limited number of traces of each kind."""
         total = sum(map(len, (self.other_bits, self.different, self.sensitive)), self.identical)
         head = f"{self.name}: {total} traces, {self.identical} identical, "
         head += f"{len(self.other_bits)} with equal counts and other bits"

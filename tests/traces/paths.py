@@ -118,7 +118,7 @@ def _numbers(seen: Walk) -> dict[str, Any]:
 
 
 def report(details: int) -> list[str]:
-    """Return the numbers as lines, with so many of the functions that are called most."""
+    """Return the numbers as lines, with the functions that are called most."""
     lines, known = [], before().get("paths", {})
     for name, call in calls():
         seen = walk(call)

@@ -12,7 +12,7 @@ from traces.record import flat
 from traces.reference import FIELDS, FOLDER, agreement, differences, summary
 from traces.sections import SECTIONS
 
-#: Of each section every so many calls are made again; 41 meets each of the 38 methods of the paper's section.
+#: The stride with which calls of a section are repeated; 41 covers each of the 38 methods of `paper`.
 STRIDES = {
     "paper": 41, "catalogue": 13, "fuzz": 4, "bpdn": 3, "metric": 5, "correlation": 1, "cvxpy": 1
 }  # fmt: skip

@@ -56,7 +56,7 @@ class L1Ball(Set):
 
 @dataclass(frozen=True)
 class ResidualBall(Set):
-    """``|A x - y| <= sigma``; as the library's set, or as callables that know values and slopes only."""
+    """``|A x - y| <= sigma``; as the library's set, or as callables with values and slopes only."""
 
     A: Array
     y: Array

@@ -83,7 +83,7 @@ class SolveCase:
             # if it is as long in all directions: the slope may be steepest where this one is short.
             f, inside = self.model.objective, self.model.inside
             with np.errstate(over="ignore", invalid="ignore"):
-                # The point may be 0 by chance; then the sides of rows tell the length.
+                # The point may be 0 by chance; then the length follows from the right-hand sides of rows.
                 length = max(float(norm(inside)), self.model.unit)
                 sizes = [f.size(inside), f.size(np.full(inside.shape, length))]
             first = SLACK * max(size for size in sizes if math.isfinite(size))

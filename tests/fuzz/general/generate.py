@@ -115,7 +115,7 @@ def _dimension(rng: Rng) -> int:
 
 
 def _vectors(rng: Rng, draw: Any, project: bool = False, known: bool = False) -> Model:
-    """Draw a problem; ``known``: nothing but the set can tell how far away a solution may be."""
+    """Draw a problem; ``known``: only the set bounds the solution."""
     n = _dimension(rng)
     way = _pick(rng, _WAYS)
     if way == "unbounded":

@@ -21,7 +21,7 @@ __all__ = ["Model"]
 
 @dataclass(frozen=True)
 class Model:
-    """``min f(x)`` over the intersection of sets, with what its maker knows of it."""
+    """``min f(x)`` over the intersection of sets, with facts known by construction."""
 
     objective: Objective
     members: tuple[Set, ...]

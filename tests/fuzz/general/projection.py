@@ -22,7 +22,7 @@ __all__ = ["ProjectCase"]
 
 #: A point that is further away than the nearest one by more than this share is not the nearest.
 _NEAREST = 1e-6
-#: How well the reference knows the nearest point.
+#: The accuracy of the reference's nearest point.
 _REFERENCE = 1e-4
 
 

@@ -14,7 +14,7 @@ __all__ = ["constraint_text", "seen_as"]
 
 
 def constraint_text(member: Set, script: Script, scipy: bool) -> str:
-    """Return an expression for a constraint: SciPy's if asked for and possible, else the library's."""
+    """Return an expression for a constraint: SciPy's if requested and possible, else the library's."""
     if not scipy:
         return member.text(script)
     if isinstance(member, Box):

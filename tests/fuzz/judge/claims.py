@@ -39,7 +39,7 @@ class Raised:
     message: str
     #: File and line inside the library where it came from.
     place: str
-    #: Names of its classes, so that a judge can tell errors that are meant from accidents.
+    #: Names of its classes, by which a judge distinguishes intended errors from defects.
     bases: tuple[str, ...] = ()
 
     @property

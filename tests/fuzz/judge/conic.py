@@ -82,31 +82,31 @@ class Program:
         self._quadratic.append((slot.start, factor * (slot.basis.T @ middle)))
 
     def require(self, cone: Any, parts: list[tuple[Slot, Any]], constant: Any) -> None:
-        """Ask for ``constant + sum of matrix @ slot`` to lie in a cone."""
+        """Require ``constant + sum of matrix @ slot`` to be in a cone."""
         blocks = [(slot.start, sp.csr_array(matrix) @ slot.basis) for slot, matrix in parts]
         self._rows.append((blocks, np.asarray(constant, dtype=float).ravel()))
         self._cones.append(cone)
 
     def zero(self, parts: list[tuple[Slot, Any]], constant: Any) -> None:
-        """Ask for equations."""
+        """Add equations."""
         self.require(clarabel.ZeroConeT(np.size(constant)), parts, constant)
 
     def positive(self, parts: list[tuple[Slot, Any]], constant: Any) -> None:
-        """Ask for inequalities."""
+        """Add inequalities."""
         self.require(clarabel.NonnegativeConeT(np.size(constant)), parts, constant)
 
     def second_order(self, parts: list[tuple[Slot, Any]], constant: Any) -> None:
-        """Ask for ``constant + ...`` to have its first entry above the length of the rest."""
+        """Require the first entry of ``constant + ...`` to be at least the norm of the others."""
         self.require(clarabel.SecondOrderConeT(np.size(constant)), parts, constant)
 
     def semidefinite(self, dim: int, parts: list[tuple[Slot, Any]], constant: Any) -> None:
-        """Ask for a symmetric matrix, as its ``dim * dim`` entries, to be positive semidefinite."""
+        """Require a symmetric matrix, given by its ``dim * dim`` entries, to be positive semidefinite."""
         T = _triangle(dim)
         parts = [(slot, T @ sp.csr_array(matrix)) for slot, matrix in parts]
         self.require(clarabel.PSDTriangleConeT(dim), parts, T @ np.asarray(constant).ravel())
 
     def exponential(self, parts: list[tuple[Slot, Any]], constant: Any) -> None:
-        """Ask for ``(u, v, w)`` with ``v exp(u / v) <= w``."""
+        """Require ``v exp(u / v) <= w`` for ``(u, v, w)``."""
         self.require(clarabel.ExponentialConeT(), parts, constant)
 
     def solve(self) -> Reference:

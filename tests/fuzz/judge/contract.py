@@ -1,4 +1,4 @@
-"""The promises of the documentation, in one place: judges test results against these and nothing else."""
+"""The documented guarantees, in one place: judges test results against these only."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Case(Protocol):
         ...
 
     def simpler(self) -> Iterator[Case]:
-        """Yield cases with less in them, the boldest cuts first."""
+        """Yield smaller cases, the largest reductions first."""
         ...
 
 

@@ -62,7 +62,7 @@ class Summary:
         return {"calls": len(chosen)} | {c.value: found[c.value] for c in _COLUMNS}
 
     def quotas(self) -> list[Quota]:
-        """Return the two shares of honest non-convergence that the project limits."""
+        """Return the two shares of results without success but with true claims that the project limits."""
         sane = [r for r in self.records if r.tags.get("sane")]
         patient = [r for r in self.records if r.tags.get("two_seconds")]
         return [

@@ -41,7 +41,7 @@ def serve(pipe: Connection, cpu_clock: bool = False) -> None:
     def announce(case: Case) -> None:
         pipe.send(("calling", case.limit))
         if cpu_clock and hasattr(signal, "setitimer"):
-            # The signal ends the process; the parent knows what it means.
+            # The signal ends the process; the parent interprets it.
             signal.setitimer(signal.ITIMER_PROF, patience(case.limit))
 
     def judging() -> None:

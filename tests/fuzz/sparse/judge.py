@@ -144,7 +144,7 @@ class _Judge:
             return Verdict(Class.CERTIFIED)
         return Verdict(Class.UNKNOWN, "optimum not known well enough", "", self._facts())
 
-    # What the judge knows of the problem.
+    # References for the problem.
 
     @cached_property
     def near(self) -> Upper | None:

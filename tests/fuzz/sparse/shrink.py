@@ -14,7 +14,7 @@ __all__ = ["chunks", "rounded", "simpler"]
 
 
 def simpler(case: SparseCase) -> Iterator[SparseCase]:
-    """Yield simpler cases, the boldest cuts first."""
+    """Yield simpler cases, the largest reductions first."""
     yield from _fewer_results(case)
     for kept in chunks(case.A.shape[1]):
         yield _columns(case, kept)
@@ -39,7 +39,7 @@ def chunks(size: int) -> Iterator[Any]:
 
 
 def rounded(values: Any, digits: int) -> Any:
-    """Return an array with so many significant digits, in its own dtype."""
+    """Return an array rounded to a number of significant digits, in its own dtype."""
     with np.errstate(all="ignore"):
         exponent = np.floor(np.log10(np.where(values == 0, 1.0, np.abs(values))))
         unit = 10.0 ** (exponent - digits + 1)

@@ -26,7 +26,7 @@ class Killed(BaseException):
 
 
 def passes_until(killed_after: int, method: Any) -> None:
-    """Solve, and be killed after so many passes."""
+    """Solve in a process that is killed after a number of passes."""
     passes = 0
 
     def count() -> None:

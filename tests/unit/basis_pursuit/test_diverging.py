@@ -87,7 +87,7 @@ def test_a_radius_below_the_noise_needs_no_linear_program(
 
 @pytest.fixture
 def asked_programs(fresh_starts: list[int], monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """After how many fresh starts a linear program was asked."""
+    """Return after how many restarts a linear program was solved."""
     asked: list[int] = []
     original = programs.optimal_pair
 

@@ -66,7 +66,7 @@ def test_what_free_columns_can_do_alone_costs_nothing() -> None:
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array, aslinearoperator])
 @pytest.mark.parametrize("seed", range(20))
 def test_equations_that_free_columns_meet_cost_nothing(seed: int, form: Any) -> None:
-    """What projections leave of y is rounding: no other column may be asked to fit it."""
+    """The projected y is rounding, so no other column may be used to fit it."""
     rng = np.random.default_rng(seed)
     A, y = rng.standard_normal((3, 6)), rng.standard_normal(3)
     result = lopro.bpdn(form(A), y, 0.0, weights=[0, 0, 0, 1, 1, 1])

@@ -24,7 +24,7 @@ def noisy(seed: int, m: int, d: int, nonzeros: int) -> tuple[Any, Any, float]:
 def ill_conditioned(
     seed: int, decades: float, noise: float, *, m: int = 200, d: int = 800
 ) -> tuple[Any, Any, float, Any]:
-    """Return a matrix whose singular values are spread over so many decades, measurements of a sparse
+    """Return a matrix whose singular values are spread over some decades, measurements of a sparse
     vector, the norm of the noise, and that vector.
     """
     rng = np.random.default_rng(seed)

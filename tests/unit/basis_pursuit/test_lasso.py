@@ -51,7 +51,7 @@ def judge(result: Any, A: Any, y: Any, tau: float, w: Any = None, nonneg: bool =
         assert np.max((pulled if nonneg else np.abs(pulled)) / w) <= 1.0 + 1e-12
         proved = (np.vdot(y, nu).real - tau) / np.linalg.norm(nu)
         assert bound <= proved + 1e-13 * unit
-        assert bound >= proved - 1e-11 * unit  # nor is it timid
+        assert bound >= proved - 1e-11 * unit  # and the bound is tight
 
 
 @pytest.mark.parametrize("tau", [0.01, 1.0, 3.0, 4.9])

@@ -287,7 +287,7 @@ def test_solve_recognises_groups_of_entries() -> None:
 
 @pytest.mark.parametrize("norm", [L1Norm(), GroupNorm(group_size=2)])
 def test_sums_without_a_shape_are_not_of_the_form(norm: Any) -> None:
-    """The start tells the shape of functions of one's own: looking for the form needs none."""
+    """The start determines the shape of user-written functions; recognising the form needs none."""
     f = lopro.objectives.FunctionObjective(
         lambda x: float((x - 1.0) @ (x - 1.0)), lambda x: 2.0 * (x - 1.0)
     )

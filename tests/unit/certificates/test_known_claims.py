@@ -116,7 +116,7 @@ def test_points_far_out_are_not_excluded_by_solve() -> None:
     set_ = Affine(FAR, *FAR_SIDES)
     assert set_.violation(np.array([1.5, 3e9])) == 0.0
     result = lopro.solve(Problem(Linear([1.0, 0.0]), set_))
-    assert result.success  # the bound x_1 >= 1 gives the least value by itself
+    assert result.success  # the bound x_1 >= 1 alone gives the least value
     assert result.fun == pytest.approx(1.0, rel=1e-6) and result.certificate.lower_bound <= 1.0
     assert result.certificate.empty_within == 0.0  # a feasible point is known
 

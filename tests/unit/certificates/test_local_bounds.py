@@ -44,7 +44,7 @@ def test_a_bound_with_a_slope_pays_for_the_way_to_the_best_point() -> None:
     known = incumbent()
     sloping = Bound(-2.5, np.array([1e-6]), np.zeros(1))
     c = certificate_after(known, 0.0, -2.5, "sloping", local=sloping)
-    assert c.radius == 0.0 and c.lower_bound == -math.inf  # nothing tells how far solutions may be
+    assert c.radius == 0.0 and c.lower_bound == -math.inf  # the solutions are not bounded
     known = incumbent(unit=3.0)
     c = certificate_after(known, 0.0, -2.5, "sloping", local=sloping)
     assert (c.radius, c.lower_bound) == (3e4, pytest.approx(-2.5 - 0.03, rel=1e-14))

@@ -10,7 +10,7 @@ from lopro.newton.sdp.correlation_target import CorrelationTarget
 
 
 def correlations(rng, n, factors, own):
-    """A correlation matrix of so many factors, with variances of each variable's own."""
+    """A correlation matrix with a number of common factors and individual variances."""
     F = rng.standard_normal((n, factors))
     A = F @ F.T + own * np.eye(n)
     d = np.sqrt(A.diagonal())

@@ -22,7 +22,7 @@ FAMILIES = (
     helpers.StandardTestECPs,
     helpers.StandardTestMixedCPs,
 )
-#: Integer programs and power cones are other subjects; lp_7 asks SDPA's module whether to run at all (its
+#: Integer programs and power cones are not supported; lp_7 runs only with SDPA's module (its
 #: problem is solved below); qp_bound_attr reads a field that only interfaces for quadratic programs have
 #: (solved below, too).
 LEFT_OUT = ("mi_", "pcp", "lp_7", "qp_bound_attr")

@@ -1,4 +1,4 @@
-"""Engines: one form of answer for all of them, with the signs it promises, and exact units."""
+"""Engines: answers of one form with documented signs, and exact units."""
 
 import numpy as np
 import pytest

@@ -36,7 +36,7 @@ def dask_map(chunks: Any) -> DaskMap:
 
 
 class Computed:
-    """Watches what dask is asked to compute: how often, how many tasks, and how large the results are."""
+    """Records the computations of dask: their number, their tasks, and the size of their results."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.tasks: list[int] = []

@@ -21,7 +21,7 @@ GRAM, EIGEN = 2.0 * ROWS**2 * COLUMNS, EIGH * ROWS**3
 
 
 def in_time_for(operations: float, ask: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Whether something is computed where there is time for so many operations, on a clock that stands."""
+    """Return whether it is computed if time remains for a number of operations, with a stopped clock."""
     monkeypatch.setattr(deadlines, "operations_per_second", lambda: 1.0)
     with using_clock(lambda: 0.0), Deadline(operations).active(), counting(Counts()) as counts:
         try:

@@ -134,7 +134,7 @@ def test_of_a_block_only_the_chunks_that_are_needed_are_read() -> None:
     B = StoredMap(Watched(M), chunks=(2, 14))
     B.rows([10, 1, 2])
     assert B.source.seen == [(0, 4, 0, 14), (10, 11, 0, 14)]
-    # Someone who needs everything makes blocks whole.
+    # A request for all entries reads whole blocks.
     A.source.seen.clear()
     A.read(Columns([3]), Adjoint(np.ones(11)))
     assert A.source.seen == [(0, 11, 0, 14)]

@@ -41,7 +41,7 @@ class Line:
         return 0.5 * (self.z - self.b) ** 2
 
     def gaps_and_bounds(self, x0: float, count: int) -> list[tuple[float, float]]:
-        """Return estimated gap and lower bound after each of so many multiplier updates."""
+        """Return estimated gap and lower bound after each multiplier update."""
         # A violation of the size of the start and of the set, whose end is the typical length of x,
         # balances the slope of the objective there.
         beta = abs(x0 - self.z) / (abs(self.b) + abs(x0)) / self.a**2

@@ -32,7 +32,7 @@ def test_one_projection_proves_itself(set_: Any, z: Any, unit: float) -> None:
     assert result.counts.projections == 1 and result.iterations == 1
     exact = 1.5 * unit * np.linalg.norm(set_.project(z) - z) ** 2
     assert result.fun == pytest.approx(exact, rel=1e-14)
-    # Neither too bold nor too shy: the bound is the value, up to rounding.
+    # The bound is the value, up to rounding.
     assert result.certificate.lower_bound == pytest.approx(exact, rel=1e-12)
     assert lopro.explain(problem).splitlines()[1].startswith("1. NearestPoint()")
 

@@ -23,7 +23,7 @@ def search_for(objective: SparseMetric) -> Completion:
 
 
 def on_the_support(known: Known) -> KnownSlack:
-    """The optimal slack, as far as a working set of the features in use knows it."""
+    """The optimal slack on the working set of the features in use."""
     features = np.flatnonzero(known.A.any(axis=0))
     return KnownSlack(features, known.S[np.ix_(features, features)])
 
@@ -61,7 +61,7 @@ def check(search: Completion, tau: float, trace: float = 0.0) -> None:
 @pytest.mark.parametrize("share", [0.3, 0.1, 1e-2, 1e-3])
 @pytest.mark.parametrize("seed", range(6))
 def test_optimal_weights_are_completed(seed: int, share: float) -> None:
-    """A completion exists for them, and proves the optimum but for the share that is given up."""
+    """A completion exists for them, and proves the optimum less the share used for it."""
     known = constructed(np.random.default_rng(seed), 10, 4, 2)
     objective = known.problem.objective
     search = search_for(objective)
@@ -194,7 +194,7 @@ def test_what_has_no_completion_stays_violated() -> None:
     search.aim(w, 0.1, 0.1, slack)
     while search.descend(lambda: True):
         pass
-    # min over x of ((1.5 - x)^2 + (x - 1)^2) / 2, but for the share that was given up.
+    # min over x of ((1.5 - x)^2 + (x - 1)^2) / 2, less the share used for the completion.
     assert search.violation == pytest.approx(1.0 / 16.0, rel=0.1) and np.all(search.excess > 0.0)
     check(search, 0.5)
     # 2 c <= 0.5 + c.
@@ -208,7 +208,7 @@ def test_what_has_no_completion_stays_violated() -> None:
 
 
 def test_the_excess_points_at_the_features_that_are_missing() -> None:
-    """Weights of a problem that lacks two features know nothing of them."""
+    """Weights of a problem without two features do not depend on them."""
     known = constructed(np.random.default_rng(0), 10, 4, 2)
     search = search_for(known.problem.objective)
     search.aim(known.w, known.optimum, 0.05, on_the_support(known))

@@ -54,7 +54,7 @@ def test_weak_duality(case: Any, rng: np.random.Generator) -> None:
             assert 0.0 <= bound <= optimum * (1.0 + 1e-7) + 1e-12
 
 
-#: The other two are hardly constrained: there is nothing to repair.
+#: The other two are nearly unconstrained, so nothing is repaired.
 @pytest.mark.parametrize("case", [c for c in CASES if c not in (only_dead_but_one, heavy_norm)])
 def test_a_bound_without_its_repair_is_no_bound(
     case: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch

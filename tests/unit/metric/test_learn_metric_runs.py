@@ -30,7 +30,7 @@ def test_a_good_start_is_used(method: Any) -> None:
     ]
     assert funs[0] < funs[1] < funs[2]
     assert funs[0] == pytest.approx(best.fun, rel=1e-2)
-    # One that is worse than the zero matrix tells nothing, and is left aside.
+    # A start that is worse than the zero matrix is ignored.
     assert funs[3] == funs[1]
 
 

@@ -191,7 +191,7 @@ def test_an_even_repair_needs_pairs_that_span() -> None:
 
 
 def unequal(seed: int, l1: float) -> SparseMetric:
-    """Two features are so large that the norm hardly matters to them; a third one is their sum."""
+    """Two features are so large that the norm has little effect on them; a third one is their sum."""
     X, labels = classes(seed, 12, 5)
     X[:, 4] = X[:, 2] + X[:, 3]
     return SparseMetric(all_pairs(X * [1.0, 0.3, 1e4, 3e4, 1e4], labels), l1)
@@ -247,7 +247,7 @@ def test_the_norm_is_kept_where_it_matters() -> None:
 def test_rank_deficient_samples_in_units_that_differ_have_a_bound(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without blocks there is none to speak of."""
+    """Without blocks it is negligible."""
     problem = metric_problem(unequal(seed, 1e-3).loss, 1e-3)
     result = lopro.solve(problem, tol=0.03, max_iter=20_000)
     assert result.success, str(result)

@@ -120,7 +120,7 @@ def test_sums_in_extended_precision_enclose_the_exact_ones(rng):
 
 @pytest.mark.parametrize("bits", [4, 11, 40])
 def test_sums_of_few_digits_are_exact(rng, bits):
-    """Multipliers of so many bits: no error is claimed only where the sum has none."""
+    """Multipliers with a number of bits: the error is zero only where the sum is exact."""
     M = scipy.sparse.random_array((40, 12), density=0.5, rng=rng, format="csr")
     v = rng.integers(-(2**bits), 2**bits, 40) * 2.0 ** (-bits)
     found, error = extended_adjoint(M, v)

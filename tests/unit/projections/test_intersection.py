@@ -249,7 +249,7 @@ def test_a_kinked_callable_and_a_polyhedron_take_one_outer_approximation() -> No
     x = 1e4 * rng.standard_normal(12)
     z = Intersection(FunctionConstraint(value, slope, shape=(12,)), rows).project(x)
     exact = Intersection(ResidualBall(A, y, sigma), rows).project(x)
-    # From far away tangential errors are hardly felt: those of size t cost t^2 / 2 of a distance of 3e4.
+    # From far away tangential errors have little effect: those of size t change the distance 3e4 by t^2 / 2.
     away = float(np.linalg.norm(exact - x))
     assert np.linalg.norm(z - x) == pytest.approx(away, rel=1e-12)
     assert np.linalg.norm(z - exact) <= 1e-7 * away

@@ -195,7 +195,7 @@ def test_repeated_projection_agrees_along_a_path(rng: Any) -> None:
 def test_repeated_projection_needs_the_active_set_alone(
     seed: int, rng: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Degenerate rows are met to 1e-12 only: asked for their rounding, it would begin again each time."""
+    """Degenerate rows are met to 1e-12 only; to require their rounding would restart it each time."""
     case = make(seed)
     project, direction = RepeatedProjection(case.halfspaces), rng.standard_normal(len(case.x))
     monkeypatch.setattr(module, "project_polyhedron", None)

@@ -161,7 +161,7 @@ def _give_up(X: Any, k: int, **_: Any) -> Any:
 
 @pytest.mark.parametrize("broken", [_lie, _give_up])
 def test_dense_fallback(broken: Any, monkeypatch: Any, rng: Any) -> None:
-    """A partial solver that is wrong, or gives up, is found out by the residual check."""
+    """A partial solver that is wrong or fails is detected by the residual check."""
     X = rng.standard_normal((220, 220))
     X = X + X.T
     monkeypatch.setattr(psd.scipy.sparse.linalg, "eigsh", broken)

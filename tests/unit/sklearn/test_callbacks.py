@@ -14,7 +14,7 @@ from lopro.sklearn import BasisPursuitDenoising
 
 
 class Recorder:
-    """A callback that writes down what it is told, and asks to stop after some projections."""
+    """A callback that records its arguments and stops the fit after some projections."""
 
     def __init__(self, stop_after=None):
         self.stop_after, self.scores, self.events = stop_after, [], []

@@ -59,7 +59,7 @@ def test_they_are_sharp_enough_to_notice(make):
 
 
 def test_loose_minimisation_breaks_them():
-    """Negative control: stages that are given up at once do not have the violations of minimisers."""
+    """Negative control: stages that end at once do not have the violations of minimisers."""
     loose = ExteriorPenalty(6, stiffness=1.0, growth=100.0, accuracy=1e9)
     assert worst_ratio(t4, loose) > 10.0
 

@@ -42,7 +42,7 @@ def outside(A: Any, y: Any, sigma: float) -> float:
 
 
 def recorded_steps(monkeypatch: Any) -> list[NewtonStep]:
-    """Keep what each iteration knows about the residual on its ball."""
+    """Keep the bounds of each iteration on the residual on its ball."""
     original, seen = level_set.newton_step, []
 
     def recording(*arguments: Any) -> NewtonStep:

@@ -82,7 +82,7 @@ def test_errors_fall_with_the_iterations() -> None:
 
 
 class Chooser:
-    """A generator that draws the subset it is told to."""
+    """A generator that draws a given subset."""
 
     def __init__(self, subset: tuple[int, ...]) -> None:
         self.subset = subset

@@ -104,7 +104,7 @@ def test_epochs_of_a_cell_aim_at_half_of_the_last_accuracy() -> None:
 
 def test_accelerated_epochs_of_a_cell_aim_at_half_of_the_last_accuracy() -> None:
     """Epoch k of a cell is LoPNAG's with ``gamma = eps0 / (2^(k+1) ln 2)``."""
-    # A ball has to be told a Lipschitz constant; P2 has a better one, which counts.
+    # On a ball a Lipschitz constant is given; P2 has a smaller one, which is used.
     known = replace(t4(), Gc=100.0)
     eps0, lam = known.eps0, known.G / known.rho
     grid = LogScaleGrid(AcceleratedSolver(), 16, eps0, known.constants, 1.0)
