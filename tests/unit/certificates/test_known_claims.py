@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-import os
-from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 import pytest
-import scipy.io
 import scipy.sparse
+from support.cvxpy_status import INF, by_cvxpy
 
 import lopro
 import lopro.cvxpy
@@ -23,25 +19,13 @@ from lopro.constraints import (
     FunctionConstraint,
     Intersection,
     Polyhedron,
-    ResidualBall,
-    SecondOrderCone,
 )
 from lopro.core.deadline import Deadline
 from lopro.driver.workbench import Options, RunWorkbench
 from lopro.engines import QuadraticProgram
-from lopro.errors import InfeasibleError, ProjectionError, ZeroRowWarning
+from lopro.errors import ZeroRowWarning
 from lopro.newton.programs import solve_program
 from lopro.objectives import L1Norm, LeastSquares, Linear, Quadratic, TotalVariation
-
-INF = np.inf
-
-
-def by_cvxpy(objective: Any, constraints: list[Any]) -> tuple[str, Any]:
-    """Solve and return the status and the certificate."""
-    problem = cp.Problem(cp.Minimize(objective), constraints)
-    problem.solve(solver=lopro.cvxpy.Lopro())
-    return problem.status, problem.solver_stats.extra_stats
-
 
 # One large row, or one large entry of x, hides nothing.
 
@@ -102,77 +86,6 @@ def test_a_bound_is_not_used_where_it_was_not_proved() -> None:
     result = lopro.solve(Problem(LeastSquares(F, b), Affine(np.zeros((1, 4)), None, [0.0])))
     assert result.success and result.fun < 1e-20
     assert result.certificate.lower_bound == 0.0 and math.isinf(result.certificate.radius)
-
-
-# A contradiction that leaves a residual proves a radius, not that there is no point.
-
-FIRST = np.array([1.0, 0.0])
-#: x_1 >= 1, 1e-9 x_2 >= x_1, |x_1| <= x_2 + 1: (1.5, 3e9) is feasible, nothing within 1e9 of zero is.
-FAR = np.array([[1.0, 0.0], [-1.0, 1e-9], [1.0, -1.0], [-1.0, -1.0]])
-FAR_SIDES = [1.0, 0.0, -INF, -INF], [INF, INF, 1.0, 1.0]
-
-
-def test_points_far_out_are_not_excluded_by_solve() -> None:
-    set_ = Affine(FAR, *FAR_SIDES)
-    assert set_.violation(np.array([1.5, 3e9])) == 0.0
-    result = lopro.solve(Problem(Linear([1.0, 0.0]), set_))
-    assert result.success  # the bound x_1 >= 1 alone gives the least value
-    assert result.fun == pytest.approx(1.0, rel=1e-6) and result.certificate.lower_bound <= 1.0
-    assert result.certificate.empty_within == 0.0  # a feasible point is known
-
-
-@pytest.mark.parametrize("far", [1e6, 1e9, 1e12, 1e15])
-@pytest.mark.parametrize("size", [cp.abs, lambda v: cp.norm(cp.hstack([v, 0.0]))])
-def test_points_far_out_are_found_by_cvxpy(size: Any, far: float) -> None:
-    x = cp.Variable(2)
-    rows = [x[0] >= 1.0, x[1] / far >= x[0], size(x[0]) <= x[1] + 1.0]
-    status, c = by_cvxpy(x[0], rows)
-    assert status == "optimal" and 1.0 - 1e-6 <= c.lower_bound <= 1.0
-    assert x.value[0] == pytest.approx(1.0, rel=1e-6) and c.violation <= 1e-9
-
-
-@pytest.mark.parametrize("far", [1e6, 1e9])
-def test_points_far_out_are_found_in_cones(far: float) -> None:
-    """The cone |x_1| <= x_2 + 1 instead of its two rows."""
-    rows = Affine([[1.0, 0.0], [-1.0, 1.0 / far]], [1.0, 0.0], [INF, INF])
-    cone = SecondOrderCone(np.array([[1.0, 0.0]]), np.zeros(1), np.array([0.0, 1.0]), 1.0)
-    result = lopro.solve(Problem(Linear([1.0, 0.0]), Intersection(rows, cone)))
-    assert result.success and 1.0 - 1e-6 <= result.certificate.lower_bound <= 1.0
-    assert result.fun == pytest.approx(1.0, rel=1e-6)
-
-
-@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
-def test_points_far_out_are_not_excluded_by_projections_or_minimize() -> None:
-    set_ = Affine(FAR, *FAR_SIDES)
-    try:
-        z = set_.project(np.zeros(2))
-    except ProjectionError as error:
-        assert not isinstance(error, InfeasibleError) and "contradict" not in str(error)
-    else:
-        assert set_.violation(z) <= 1e-9
-    result = lopro.minimize(
-        lambda x: float(x[0]), np.zeros(2), lambda x: FIRST, constraint=set_, time_limit=5.0
-    )
-    assert result.status is not Status.INFEASIBLE
-
-
-def test_a_program_that_is_empty_nearby_says_how_far() -> None:
-    """Without the objective's help no engine gets out to 1e15: the outcome has the radius."""
-    program = QuadraticProgram.of(
-        None, [1.0, 0.0], [[1.0, 0.0], [-1.0, 1e-15]], [1.0, 0.0], [INF, INF]
-    )
-    outcome = solve_program(program)
-    assert outcome.status is not Status.INFEASIBLE
-    if outcome.violation > 1e-9:
-        assert 1e14 <= outcome.certificate.radius <= 1.01e15
-
-
-def test_small_columns_are_columns() -> None:
-    """(0, 1e20) has no residual at all; that 1e-20 is small beside 1 does not make the ball empty."""
-    ball = ResidualBall(np.array([[1.0, 0.0], [0.0, 1e-20]]), np.array([0.0, 1.0]), 0.5)
-    assert ball.violation(np.array([0.0, 1e20])) == 0.0
-    with contextlib.suppress(ProjectionError):  # it may be out of reach, but it is not called empty
-        assert ball.violation(ball.project(np.zeros(2))) <= 1e-9
 
 
 # Optima of zero.
@@ -294,88 +207,7 @@ def test_rows_that_are_zero_and_not_rounding_are_a_contradiction() -> None:
     assert lopro.solve(Problem(Linear([-1.0]), rows)).status is Status.INFEASIBLE
 
 
-# Netlib.
-
-DATA = Path(os.environ.get("LOPRO_DATA", Path(__file__).parents[4] / "shared" / "data"))
-
-
-@pytest.fixture
-def netlib() -> Path:
-    """Return the folder of the linear programs, which are no part of the repository."""
-    if not (DATA / "netlib").is_dir():
-        pytest.skip(f"no {DATA / 'netlib'}: set LOPRO_DATA to a folder with netlib/")
-    return DATA / "netlib"
-
-
-def program_of_netlib(folder: Path, name: str) -> tuple[Linear, Any, Any]:
-    data = scipy.io.loadmat(folder / f"{name}.mat")
-
-    def vector(key: str) -> Any:
-        entry = data[key].toarray() if scipy.sparse.issparse(data[key]) else data[key]
-        v = np.asarray(entry, dtype=float).ravel()
-        return np.where(v >= 1e20, INF, np.where(v <= -1e20, -INF, v))
-
-    blocks = [(data["A"], "b", "b"), (data["G"], "h_l", "h_u")]
-    used = [(scipy.sparse.csr_array(M), vector(a), vector(b)) for M, a, b in blocks if M.shape[0]]
-    M = scipy.sparse.vstack([rows for rows, _, _ in used], format="csr")
-    lower, upper = (np.concatenate([block[i] for block in used]) for i in (1, 2))
-    bounds = vector("x_l"), vector("x_u")
-    set_: Any = Affine(M, lower, upper)
-    if np.isfinite(bounds).any():
-        set_ = Intersection(set_, Polyhedron.box(*bounds))
-    return Linear(vector("c")), set_, (M, lower, upper, *bounds)
-
-
-def test_a_row_of_pilot4_is_not_measured_by_the_whole_point(netlib: Path) -> None:
-    f, set_, (M, lower, upper, *_) = program_of_netlib(netlib / "feasible", "pilot4")
-    result = lopro.solve(Problem(f, set_), time_limit=60.0)
-    assert result.success and result.fun == pytest.approx(-2581.1393, rel=1e-7)
-    excess = np.maximum(M @ result.x - upper, lower - M @ result.x)
-    side = np.where(M @ result.x > upper, upper, lower)
-    large = np.abs(side) > 0.0
-    compared = (abs(M) @ np.abs(result.x) + np.abs(side))[large]
-    assert (np.maximum(excess[large], 0.0) / compared).max() <= result.certificate.violation <= 1e-9
-    assert result.certificate.absolute_violation == pytest.approx(max(0.0, excess.max()), rel=1e-6)
-
-
-def exact_support(M: Any, sides: Any, y: Any) -> tuple[Fraction, list[tuple[float, float]]]:
-    """Return in fractions what multipliers of rows, and of the bounds that cancel them, are at most.
-
-    Entries without the bound that they need are left over: they come with the sum of their absolute terms.
-    """
-    lower, upper, least, most = sides
-    total = sum(
-        (Fraction(v) * Fraction(upper[i] if v > 0.0 else lower[i]) for i, v in enumerate(y) if v),
-        Fraction(0),
-    )
-    columns, left = scipy.sparse.csc_array(M), []
-    for k in range(M.shape[1]):
-        at = slice(columns.indptr[k], columns.indptr[k + 1])
-        pairs = list(zip(columns.data[at], y[columns.indices[at]], strict=True))
-        slope = sum((Fraction(a) * Fraction(v) for a, v in pairs), Fraction(0))
-        bound = least[k] if slope > 0 else most[k]
-        if slope != 0 and np.isinf(bound):
-            left.append((abs(float(slope)), math.fsum(abs(a * v) for a, v in pairs)))
-        elif slope != 0:
-            total -= slope * Fraction(bound)
-    return total, left
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("bgetam", "bgprtr", "ceria3d", "cplex1", "ex72a", "forest6", "gran", "greenbea"),
-        *("itest6", "klein2", "mondou2", "pilot4i", "reactor", "vol1"),
-    ],
-)
-def test_empty_programs_of_netlib_are_proved_to_be_empty(netlib: Path, name: str) -> None:
-    """The multipliers are checked in fractions: what no bound absorbs is rounding in each column."""
-    f, set_, (M, *sides) = program_of_netlib(netlib / "infeasible", name)
-    result = lopro.solve(Problem(f, set_), time_limit=60.0)
-    assert result.status is Status.INFEASIBLE
-    total, left = exact_support(M, sides, result.ray[0])
-    assert total < 0
-    assert all(slope <= 1e-13 * size for slope, size in left)
+# Values of zero in the units of columns and callables; ends of runs.
 
 
 def test_what_counts_as_zero_does_not_depend_on_the_units_of_columns() -> None:
@@ -433,27 +265,6 @@ def test_cvxpy_without_a_constraint() -> None:
     x = cp.Variable(2)
     status, certificate = by_cvxpy(cp.quad_form(x, 2.0 * np.eye(2)) - 4.0 * x[0], [])
     assert status == "optimal" and certificate.lower_bound == pytest.approx(-2.0, abs=1e-6)
-
-
-def test_an_empty_program_far_out_is_not_unbounded() -> None:
-    """Contradicting rows differ by 2, which is 3e-10 of what they compare at the point of an engine."""
-    A = np.array(
-        [
-            [0.0, 3.0, 0.0, 1.0, 4.0, 1.0],
-            [2.0, 1.0, 0.0, 1.0, 4.0, 3.0],
-            [-2.0, 3.0, 0.0, 0.0, 4.0, -2.0],
-            [-1.0, 0.0, 0.0, 0.0, 0.0, -1.0],
-            [0.0, 0.0, -3.0, 0.0, 1.0, -2.0],
-            [-1.0, 0.0, -1.0, 0.0, 0.0, 0.0],
-            [4.0, 37.0, 8.0, 11.0, 36.0, 15.0],
-            [-4.0, -37.0, -8.0, -11.0, -36.0, -15.0],
-        ]
-    )
-    upper = np.array([-3.0, -3.0, 3.0, -3.0, 0.0, 2.0, 0.0, -2.0])
-    q = np.array([-1.0, -1.0, -2.0, 0.0, 2.0, -1.0])
-    units = 2.0 ** np.array([-28.0, -9, -24, -20, 37, -8])
-    outcome = solve_program(QuadraticProgram.of(None, q * units, A * units, upper=upper), 1e-3)
-    assert outcome.status in (Status.INFEASIBLE, Status.STOPPED)
 
 
 def test_a_refinement_without_a_least_value_ends_a_program_of_cvxpy() -> None:

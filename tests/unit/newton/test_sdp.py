@@ -3,76 +3,22 @@
 from __future__ import annotations
 
 import math
-import os
-from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import scipy.sparse
+from support.sdp_programs import CYCLE, max_cut, random_program, theta, unit
 
-from lopro.core.deadline import Deadline, OutOfTime, using_clock
-from lopro.linalg.dense import SingularSystem
+from lopro.core.deadline import using_clock
 from lopro.linalg.eigenvalues import is_above, semidefinite_shift
-from lopro.newton.sdp import Judge, SemidefiniteBlock, SemidefiniteProgram, Status, read_sdpa, solve
-from lopro.newton.sdp.dual_point import Centre, DualPoint
+from lopro.newton.sdp import Judge, SemidefiniteBlock, SemidefiniteProgram, Status, solve
 from lopro.newton.sdp.faces import reduced
-from lopro.newton.sdp.hessian import Directions, _add_gram, _factor
 from lopro.newton.sdp.onto_rows import onto_rows
 from lopro.newton.sdp.program import ScaledProgram
 from lopro.newton.sdp.search import SemidefiniteSearch
 from lopro.newton.sdp.solve import cliques, order_of_engines, work_of_a_step
 
 ENGINES = ["newton", "clarabel"]
-
-
-def unit(n, i, j):
-    """The symmetric matrix that picks entry (i, j)."""
-    E = np.zeros((n, n))
-    E[i, j] += 0.5
-    E[j, i] += 0.5
-    return E
-
-
-def theta(n, edges):
-    """Lovasz' theta number of a graph, as minus the value."""
-    rows = [np.eye(n)] + [unit(n, i, j) for i, j in edges]
-    return SemidefiniteProgram.dense(-np.ones((n, n)), rows, [1.0] + [0.0] * len(edges))
-
-
-def max_cut(n, edges):
-    L = np.zeros((n, n))
-    for i, j in edges:
-        L[i, i], L[j, j] = L[i, i] + 1.0, L[j, j] + 1.0
-        L[i, j] -= 1.0
-        L[j, i] -= 1.0
-    rows = [unit(n, i, i) for i in range(n)]
-    return SemidefiniteProgram.dense(-0.25 * L, rows, np.ones(n))
-
-
-CYCLE = [(i, (i + 1) % 5) for i in range(5)]
-
-
-def random_program(rng, n=6, m=4):
-    """With a strictly feasible X and y, so that both values agree, and a diagonal block."""
-    A = [rng.standard_normal((n, n)) for _ in range(m)]
-    A = [a + a.T for a in A]
-    D = rng.standard_normal((m, 3))
-    R = rng.standard_normal((n, n))
-    X, x = R @ R.T, rng.uniform(0.5, 1.0, 3)
-    Q = rng.standard_normal((n, n))
-    y = rng.standard_normal(m)
-    C = Q @ Q.T + sum(k * a for k, a in zip(y, A, strict=True))
-    rows = scipy.sparse.csr_array(np.array([a.ravel() for a in A]))
-    program = SemidefiniteProgram(
-        np.array([np.sum(a * X) for a in A]) + D @ x,
-        (
-            SemidefiniteBlock(n, False, C, rows),
-            SemidefiniteBlock(3, True, rng.uniform(0.1, 1.0, 3) + y @ D, scipy.sparse.csr_array(D)),
-        ),
-    )
-    return program, (X, x), y
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -266,73 +212,6 @@ def test_onto_rows_stays_in_the_cone(rng):
     assert np.linalg.eigvalsh(moved[0])[0] > 0.0 and moved[1].min() > 0.0
 
 
-def test_hessian_is_the_derivative_of_the_gradient(rng):
-    program, _, y = random_program(rng)
-    centre = Centre(tuple(np.zeros(p.shape) for p in program.blocks), 2.0)
-    y = y + 3.0 * rng.standard_normal(4)
-    point, h = DualPoint.of(program, centre, y), rng.standard_normal(4)
-    assert 0 < point.spectra[0].rank < 6
-    step = 1e-6
-    ahead, behind = (DualPoint.of(program, centre, y + t * h) for t in (step, -step))
-    expected = (ahead.gradient - behind.gradient) / (2.0 * step)
-    found = centre.sigma * Directions(program)._product(point.spectra, h)
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
-    slope = (ahead.value - behind.value) / (2.0 * step)
-    assert slope == pytest.approx(point.gradient @ h, rel=1e-6)
-    explicit = Directions(program)
-    explicit.explicit = True
-    d = explicit.find(point, centre.sigma, 1e-12, 1e-6)
-    np.testing.assert_allclose(
-        centre.sigma * explicit._product(point.spectra, d), -point.gradient, atol=1e-6
-    )
-
-
-@pytest.mark.parametrize("at_once", [1.0, 500.0, 1e9])
-def test_the_matrix_in_parts_is_the_matrix(rng, monkeypatch, at_once):
-    monkeypatch.setattr("lopro.newton.sdp.hessian._AT_ONCE", at_once)
-    program, _, y = random_program(rng)
-    centre = Centre(tuple(np.zeros(p.shape) for p in program.blocks), 2.0)
-    point = DualPoint.of(program, centre, y + 3.0 * rng.standard_normal(4))
-    directions = Directions(program)
-    H = np.column_stack([directions._product(point.spectra, e) for e in np.eye(4)])
-    found = np.zeros((4, 4))
-    for block, spectrum in zip(program.blocks, point.spectra, strict=True):
-        _add_gram(found, _factor(block, spectrum))
-    np.testing.assert_allclose(found, H, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("explicit", [True, False])
-def test_a_direction_is_left_when_time_is_up(rng, monkeypatch, explicit):
-    """The clock is checked for each part of the matrix, and for each product."""
-    monkeypatch.setattr("lopro.newton.sdp.hessian._AT_ONCE", 1.0)
-    program, _, y = random_program(rng)
-    centre = Centre(tuple(np.zeros(p.shape) for p in program.blocks), 2.0)
-    point = DualPoint.of(program, centre, y + 3.0 * rng.standard_normal(4))
-    directions = Directions(program)
-    directions.explicit = explicit
-    calls = [0]
-
-    def clock() -> float:
-        calls[0] += 1
-        return 0.0 if calls[0] <= 3 else 2.0
-
-    with using_clock(clock):
-        deadline = Deadline(1.0)
-    with deadline.active(), pytest.raises(OutOfTime):
-        directions.find(point, centre.sigma, 1e-12, 1.0)
-    assert calls[0] == 4 and directions.matrices == 0
-
-
-def test_gram_of_sparse_and_of_full_rows(rng):
-    program, _, _ = random_program(rng)
-    assert program.blocks[0].full
-    cut = max_cut(5, CYCLE)
-    assert not cut.blocks[0].full
-    for some in (program, cut):
-        A = np.hstack([block.A.toarray() for block in some.blocks])
-        np.testing.assert_allclose(some.gram().toarray(), A @ A.T, rtol=1e-12, atol=1e-12)
-
-
 def test_scaled_programs_are_the_same_program(rng):
     program, X, y = random_program(rng)
     scaled = ScaledProgram.of(program)
@@ -399,45 +278,6 @@ def test_bad_input():
         solve(theta(5, CYCLE), engines=("magic",))
 
 
-def test_sdpa_files(tmp_path):
-    """Signs, triangles, diagonal blocks and punctuation."""
-    text = '"a comment\n2 = mDIM\n2 = nBLOCK\n(2, -2) = bLOCKsTRUCT\n{1.0, 2.0}\n'
-    text += "0 1 1 2 3.0\n0 2 1 1 -1.0\n1 1 1 1 1.0\n1 2 2 2 4.0\n2 1 1 2 0.5\n"
-    path = tmp_path / "small.dat-s"
-    path.write_text(text, encoding="utf-8")
-    program = read_sdpa(path)
-    matrix, numbers = program.blocks
-    assert np.array_equal(program.b, [1.0, 2.0])
-    assert np.array_equal(matrix.C, [[0.0, -3.0], [-3.0, 0.0]])
-    assert np.array_equal(numbers.C, [1.0, 0.0]) and numbers.diagonal
-    assert np.array_equal(matrix.A.toarray(), [[1, 0, 0, 0], [0, 0.5, 0.5, 0]])
-    assert np.array_equal(numbers.A.toarray(), [[0, 4], [0, 0]])
-
-
-DATA = Path(os.environ.get("LOPRO_DATA", Path(__file__).parents[4] / "shared" / "data")) / "sdplib"
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("mcp100", 226.1574), ("mcp124-1", 141.9905), ("truss1", -8.999996), ("truss3", -9.109996),
-        ("theta1", 23.0), ("qap5", -436.0), ("hinf1", 2.0326), ("hinf9", 236.25), ("control3", 13.63327),
-        ("infd1", Status.INFEASIBLE), ("infp1", Status.UNBOUNDED),
-    ],
-)  # fmt: skip
-def test_sdplib(name, value):
-    path = DATA / f"{name}.dat-s"
-    if not path.exists():
-        pytest.skip(f"no {path}: set LOPRO_DATA to a folder with sdplib/*.dat-s")
-    found = solve(read_sdpa(path), 1e-4, scale=0.0)
-    if isinstance(value, Status):
-        assert found.status is value
-        return
-    assert found.status is Status.CONVERGED
-    assert -found.fun == pytest.approx(value, rel=1e-4)
-    assert found.lower_bound <= -value * (1.0 - 1e-6 * math.copysign(1.0, value))
-
-
 def test_rows_that_x_cannot_move_are_left_alone():
     """Where X vanishes, or is indefinite after a correction, rows have no size to be divided by."""
     rows = [np.diag([1.0, 0.0]), np.diag([0.0, 1.0])]
@@ -447,42 +287,6 @@ def test_rows_that_x_cannot_move_are_left_alone():
     across = 100.0 * np.array([[0.0, 1.0], [1.0, 0.0]])
     program = SemidefiniteProgram.dense(np.eye(2), [across, across + rows[0]], [1.0, 1.0])
     assert np.all(np.isfinite(onto_rows(program, [np.diag([1.0, -1.0])], lambda: False)[0]))
-
-
-def test_hinf1_has_a_program_without_numbers():
-    """Its blocks are matrices only: the least entry of an empty block is not used."""
-    path = DATA / "hinf1.dat-s"
-    if not path.exists():
-        pytest.skip(f"no {path}: set LOPRO_DATA to a folder with sdplib/*.dat-s")
-    found = solve(read_sdpa(path), seconds=5.0)
-    assert np.isfinite(found.fun)
-
-
-def test_products_give_way_to_the_matrix_once_they_cost_as_much(rng):
-    program, _, y = random_program(rng)
-    centre = Centre(tuple(np.zeros(p.shape) for p in program.blocks), 2.0)
-    point = DualPoint.of(program, centre, y + 3.0 * rng.standard_normal(4))
-    directions = Directions(program)
-    found = directions.find(point, centre.sigma, 1e-300, 1e-6)
-    assert directions.explicit
-    assert directions.products <= 4  # one for each row
-    assert directions.matrices == 1
-    np.testing.assert_allclose(found, directions.find(point, centre.sigma, 0.0, 1e-6), rtol=1e-12)
-
-
-def test_a_matrix_that_cannot_be_factorised_asks_for_a_larger_shift(rng):
-    program, _, y = random_program(rng)
-    double = SemidefiniteProgram(
-        np.concatenate([program.b, program.b]),
-        tuple(replace(p, A=scipy.sparse.vstack([p.A, p.A], format="csr")) for p in program.blocks),
-    )
-    centre = Centre(tuple(np.zeros(p.shape) for p in program.blocks), 2.0)
-    point = DualPoint.of(double, centre, np.concatenate([y, y]))
-    directions = Directions(double)
-    directions.explicit = True
-    with pytest.raises(SingularSystem, match="larger shift"):
-        directions.find(point, centre.sigma, 0.0, 1e-12)
-    assert np.isfinite(directions.find(point, centre.sigma, 0.0, 1e3)).all()
 
 
 def test_the_largest_radius_without_a_point_is_kept():
