@@ -1,4 +1,4 @@
-"""Sparse metric learning from top to bottom: the problem, its methods, its dual, and its result."""
+"""Sparse metric learning: the problem, its methods, its dual, and its result."""
 
 from lopro.metric.api import MetricResult, learn_metric, metric_problem
 from lopro.metric.application import ConsensusADMM

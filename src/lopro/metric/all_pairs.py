@@ -1,16 +1,16 @@
 r"""The loss on all pairs of labelled samples, without a list of pairs: by moments and class sums.
 
-Squared distances ``d_ij = a_i + a_j - 2 K_ij`` come from ``a_i = x_i'A x_i`` and ``K = X A X'``. With samples
-about their mean the rows of ``K`` sum to zero, and for two such vectors of distances
+Squared distances are ``d_ij = a_i + a_j - 2 K_ij`` with ``a_i = x_i'A x_i`` and ``K = X A X'``. For centred
+samples the rows of ``K`` sum to zero, and for two such vectors of distances
 
     ``sum over i < j of d_ij e_ij = N a'b + (sum a)(sum b) + 2 <K, L>``,
 
-where ``<K, L>`` is an inner product of matrices of the size of ``A``. Targets are 2, less 2 within a class,
-whose sums need sums over classes alone. All of it costs ``O(N d^2)``, however many pairs there are. Sums of
-squares that nearly cancel are known up to rounding relative to the value at 0.
+where ``<K, L>`` is an inner product of matrices of the size of ``A``. Targets are 2 between and 0 within
+classes; their inner products need sums over classes alone. The total cost is ``O(N d^2)``, whatever the
+number of pairs. Sums of squares that nearly cancel have rounding errors relative to the value at 0.
 
-The dual is a function of weights of the pairs. Those that occur are sums of targets, a constant and
-distances, and that is how `PairSum` holds them: no vector with an entry for each pair is ever made.
+The dual is a function of weights of the pairs. All that occur are sums of a multiple of the targets, a
+constant and distances, the form in which `PairSum` stores them: no vector has an entry for each pair.
 
 Figures at constants are iterations of ``python -m benchmarks.constants metric`` with a tenth of the value and
 with ten times it, relative to those with the value; "lost" means that a fit is not certified in 20 s.
@@ -29,8 +29,8 @@ from lopro.core.counting import count
 from lopro.core.validation import check_array
 from lopro.functions import Constant, Image, Linearization, Source
 from lopro.metric.loss import PairLoss
-from lopro.metric.pair_maps import features_in_use, symmetric_product
 from lopro.metric.pair_sums import Distances, PairSum
+from lopro.metric.symmetric import features_in_use, symmetric_product
 
 __all__ = ["AllPairsLoss"]
 
@@ -39,15 +39,15 @@ Indices: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
 #: Targets of squared distances: the paper's ``1 - y_e`` for pairs of one class and of two.
 SAME, DIFFERENT = 0.0, 2.0
-#: Steps of the power iteration for the smoothness constant, and the relative accuracy at which they stop:
-#: 1.00, 1.00 for each.
+#: Most steps of the power iteration for the smoothness constant, the relative accuracy at which it stops, and
+#: the share of the identity that keeps its matrices positive definite: 1.00, 1.00 for each.
 _POWER_STEPS, _POWER_ACCURACY, _FLOOR = 300, 1e-6, 1e-8
 
 
 class AllPairsLoss(PairLoss):
     """``f(A) = 1/(2n) sum over i < j of (t_ij - d_ij(A))^2``, with targets 0 within classes and 2 between.
 
-    It is the `PairLoss` of all pairs, at a cost that grows with the number of samples and not of pairs.
+    The `PairLoss` of all pairs, at a cost that grows with the number of samples instead of pairs.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class AllPairsLoss(PairLoss):
     def __init__(self, X: Any, classes: Any) -> None:
         X = check_array("X", X, ndim=2, allow_complex=False)
         order = np.argsort(classes, kind="stable")
-        # Classes lie together, so that their sums are sums of slices; nothing depends on the order.
+        # Sorted by class, so that sums over classes are sums of slices; no result depends on the order.
         self._set_samples(X[order], np.asarray(classes)[order])
 
     def _set_samples(self, X: Matrix, classes: Indices) -> None:
@@ -181,7 +181,7 @@ class AllPairsLoss(PairLoss):
         return float(size + sum(abs(c) * parts.largest for c, parts in w.distances))
 
     def growth(self, diagonal: Array) -> float:
-        """Return a bound of what cancels in `adjoint`: its sums are of the size of the largest weight."""
+        """Return a bound of the cancellation in `adjoint`: its sums have the size of the largest weight."""
         return 4.0
 
     # Matrices.
@@ -244,7 +244,7 @@ class AllPairsLoss(PairLoss):
     def _largest_eigenvalue(self) -> float:
         """An upper bound of ``lmax(H)``: for psd ``P``, ``M(dist(P)) <= c P`` proves ``lmax(H) <= c``.
 
-        It is the bound of Collatz and Wielandt for the weights ``dist(P)``, which are not negative.
+        It is the bound of Collatz and Wielandt for the nonnegative weights ``dist(P)``.
         """
         d = self.X.shape[1]
         C = self._centred.T @ self._centred

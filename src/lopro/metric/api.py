@@ -1,4 +1,4 @@
-"""Sparse metric learning: a positive semidefinite matrix that brings classes together, certified."""
+"""`learn_metric`: a sparse positive semidefinite matrix from classes or pairs, with a certificate."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ from lopro.solving import run_to_the_end
 
 __all__ = ["MetricResult", "learn_metric", "metric_problem"]
 
-#: The part that ``l1="auto"`` takes of the weight from which on the metric is diagonal.
+#: The definition of ``l1="auto"``: this share of the smallest weight at which the metric is diagonal. The
+#: answer depends on it, and no speed.
 AUTO = 0.1
 
 
@@ -40,11 +41,11 @@ class MetricResult(Result):
     """A `Result` whose ``x`` is the matrix ``A``, with its loss and a factor."""
 
     loss: float = float("nan")
-    #: ``L`` of shape (rank, d) with ``A = L'L``: ``X @ L.T`` are the samples in the new metric. None where
-    #: the limit has left no time for it.
+    #: ``L`` of shape (rank, d) with ``A = L'L``: ``X @ L.T`` are the samples in the new metric. None if the
+    #: time limit was reached before it was computed.
     factor: Array | None = None
 
-    #: The weight of the norm: what "auto" has chosen.
+    #: The weight of the l1 norm that was used; of interest with "auto".
     l1: float = float("nan")
 
     @property
@@ -77,8 +78,8 @@ def learn_metric(
 ) -> MetricResult:
     """Learn ``A`` psd: ``min 1/(2n) sum_e (t_e - z_e'A z_e)^2 + l1 * sum_(i != j) |A_ij| + trace * tr(A)``.
 
-    The squared distances ``z_e'A z_e`` of pairs of samples should be 0 within a class and 2 between
-    classes, or whatever the targets say.
+    The targets of the squared distances ``z_e'A z_e`` of pairs of samples are 0 within a class and 2 between
+    classes, or those given.
 
     Parameters
     ----------
@@ -87,43 +88,43 @@ def learn_metric(
     labels : array of shape (N,), optional
         Classes of the samples, numbers or strings.
     l1 : float or "auto"
-        Weight of the norm off the diagonal; 0 learns a metric that need not be sparse. "auto" is a tenth of
-        the weight from which on the metric is diagonal (`lopro.metric.diagonal_from`), in whatever units the
-        data are.
+        Weight of the norm off the diagonal; with 0 the metric need not be sparse. "auto" is a tenth of
+        the smallest weight at which the metric is diagonal (`lopro.metric.diagonal_from`), whatever the units
+        of the data.
     trace : float
-        Weight of the trace. The norm off the diagonal makes entries vanish and leaves the diagonal free, so
-        that a larger `l1` may use more features. The trace makes directions vanish (low rank), and together
-        with an `l1` that is not much smaller, features.
+        Weight of the trace. The norm off the diagonal makes entries vanish and does not penalise the
+        diagonal, so that a larger `l1` may use more features. The trace lowers the rank, and together with
+        an `l1` that is not much smaller, the number of features.
     features : float
-        Weight of ``sum_i |A_i|``, the Euclidean norms of the rows with their diagonal: it makes features
-        vanish, beside `l1` or instead of it (``l1=0``). All features stay in the working set, so that it is
-        for some hundreds of them.
+        Weight of ``sum_i |A_i|``, the Euclidean norms of the rows with their diagonal: it removes features,
+        in addition to `l1` or instead of it (``l1=0``). All features stay in the working set, which limits
+        it to some hundreds of features.
     pairs : optional
         Index pairs of samples: two index arrays or an array with two columns. Without ``X``: an array
         whose rows are the differences ``z_e`` themselves.
     targets : array, optional
-        The target of the squared distance of each pair, positive for one of them at least; from the labels by
-        default. Negative ones are allowed: such pairs cannot be near enough.
+        The target of the squared distance of each pair, at least one of them positive; by default derived
+        from the labels. Negative targets are allowed: such pairs cannot be too close.
     method : Method, optional
         By default `lopro.FeatureWorkingSet`; or `lopro.ConsensusADMM`, `lopro.LoPGD`,
         `lopro.baselines.ProjectedSubgradient`, ...
     A0 : array of shape (d, d), optional
-        A symmetric start; ignored if it is worse than the zero matrix.
+        A symmetric starting point; ignored if its value exceeds that of the zero matrix.
     tol : float
         Certified relative gap to reach, as in `lopro.solve`.
     max_pairs : int, optional
-        With labels, at most so many pairs are used, sampled by ``seed``. By default labels mean all pairs,
-        whose number costs nothing (`lopro.metric.all_pairs`); only libraries other than NumPy, which keep a
-        list, sample from the pairs of more than 2000 samples.
+        With labels, the largest number of pairs, sampled with ``seed``. By default all pairs are used, at a
+        cost that does not depend on their number (`lopro.metric.all_pairs`); with libraries other than NumPy,
+        which need a list of pairs, those of more than 2000 samples are sampled.
     max_iter, max_projections, time_limit, stop, callback, progress
         As in `lopro.solve`; the time limit is for the whole call.
     seed : int or Generator, optional
-        For sampled pairs, and for methods that draw at random.
+        For sampled pairs, and for randomised methods.
 
     Returns
     -------
     MetricResult
-        ``x`` is positive semidefinite up to rounding (``factor.T @ factor`` is, by its form); with objective,
+        ``x`` is positive semidefinite up to rounding, ``factor.T @ factor`` by construction; with objective,
         loss, gap and counts.
 
     Examples
@@ -171,7 +172,7 @@ def _learn(
 
 
 def _too_late(loss: PairLoss, l1: float, A0: Any, options: Options) -> MetricResult:
-    """Return the start: the time was up before the problem was known."""
+    """Return the starting point: the time limit was reached before the weight was computed."""
     run = Run(metric_problem(loss, 0.0), FeatureWorkingSet(), A0, options)
     run.give_up()
     return _with_factor(run.result(), loss, None, l1)
@@ -202,10 +203,10 @@ def _checked_start(A0: Any, loss: PairLoss) -> Array:
 
 
 def _in_row_space(loss: PairLoss) -> tuple[PairLoss, Array]:
-    """Return the loss in coordinates of the span of the samples, and ``T`` of shape (d, r) that leads there.
+    """Return the loss in coordinates of the span of the samples, and ``T`` of shape (d, r): ``x -> T'x``.
 
-    Without the l1 norm nothing outside of their span matters. Features are brought to one size first: next to
-    large ones, small ones would be rounded away.
+    Without the l1 norm the loss depends on the span of the samples alone. Features are scaled to similar size
+    first: otherwise small ones would be lost to rounding next to large ones.
     """
     X = to_numpy(loss.X).astype(np.float64)
     largest = np.abs(X).max(axis=0)
@@ -213,20 +214,20 @@ def _in_row_space(loss: PairLoss) -> tuple[PairLoss, Array]:
     sizes = np.exp2(-np.round(np.log2(np.where(largest > 0.0, largest, 1.0)))) * (largest > 0.0)
     current_deadline().need(EIGH * X.shape[1] * X.shape[0] ** 2)
     _, lengths, V = np.linalg.svd(X * sizes, full_matrices=False)
-    # The samples are centred: one direction at least holds nothing but rounding.
+    # The samples are centred: at least one singular value is rounding error.
     V = V[lengths > max(X.shape) * np.finfo(float).eps * lengths[0]]
     T = asarray_like(sizes[:, None] * V.T, loss.X)
     return loss.with_samples(loss.X @ T), T
 
 
 def _within(T: Array, A0: Array) -> Array:
-    """Return the start in the coordinates of the span: ``T A T'`` is near it."""
+    """Return the starting point in the coordinates of the span: ``T A T'`` approximates it."""
     inverse = np.linalg.pinv(to_numpy(T).astype(np.float64))
     return asarray_like(inverse @ to_numpy(A0) @ inverse.T, A0)
 
 
 def _with_factor(result: Result, loss: PairLoss, rotation: Array | None, l1: float) -> MetricResult:
-    """Add the loss and a factor, from the features that the metric uses."""
+    """Return the result with the loss and a factor, both computed on the features that the metric uses."""
     fields = {f.name: getattr(result, f.name) for f in dataclasses.fields(result)}
     factor, value = None, math.nan
     with suppress(OutOfTime), current_deadline().wrapping_up():
@@ -239,7 +240,7 @@ def _with_factor(result: Result, loss: PairLoss, rotation: Array | None, l1: flo
 
 
 def _factor(x: Array) -> Array:
-    """Return ``L`` with ``x = L'L``, without the rows of eigenvalues that are rounding."""
+    """Return ``L`` with ``x = L'L``, without rows for eigenvalues that are rounding error."""
     A = to_numpy(x)
     used = np.flatnonzero(np.diagonal(A))
     current_deadline().need(EIGH * float(len(used)) ** 3)

@@ -22,14 +22,14 @@ __all__ = ["ConsensusADMM", "MetricLearning"]
 class ConsensusADMM:
     """ADMM for metric learning (see `lopro.metric.consensus`), on all features at once.
 
-    Problem: min over psd ``A`` of a `lopro.metric.SparseMetric`. Every iteration solves the loss exactly
-    and projects once on the cone, so that its cost is that of an eigendecomposition; multipliers and
-    therefore certificates come for free. `FeatureWorkingSet` uses the same iteration where it is cheap.
+    Problem: min over psd ``A`` of a `lopro.metric.SparseMetric`. Every iteration makes one exact step for the
+    loss and one projection on the cone, at the cost of an eigendecomposition; its multipliers give a dual
+    point without further work. `FeatureWorkingSet` uses the same iteration on few features.
 
     Parameters
     ----------
     report : int
-        Iterations between two epochs, which the driver certifies.
+        Iterations between two candidates, which the driver certifies.
 
     Examples
     --------
@@ -66,12 +66,12 @@ class ConsensusADMM:
                 admm.step()
                 if not bench.tick():
                     break
-            # The loss step works in double precision.
+            # The loss step returns double precision.
             yield Candidate(asarray_like(admm.settled(), x0), Multiplier(admm.multiplier()))
 
 
 class MetricLearning:
-    """The loss on pairs with the l1 norm off the diagonal, over positive semidefinite matrices."""
+    """Recognition of the loss on pairs with the l1 norm off the diagonal over the semidefinite cone."""
 
     name = "sparse metric learning"
     objectives: tuple[type[Any], ...] = (SparseMetric,)

@@ -1,20 +1,20 @@
-"""Proof that features outside of a working set are zero: completion of the multiplier of a small problem.
+"""Completion of the multiplier of a working set to all features, which proves that the others are zero.
 
 Weights ``w`` of a problem on few features are feasible for the dual on all of them if there is a ``Y`` in the
 box ``|Y_ij| <= tau``, ``Y_ii = 0``, with ``S = Y - M(w)`` positive semidefinite: its diagonal is given, and
-off the diagonal it lies within ``tau`` of ``-M(w)``. It is searched for as ``S = B'B + diag(s)``, ``s >= 0``,
-with few rows in ``B``, so that it is semidefinite whatever ``B`` is, and no eigenvalue is ever computed. What
-is left is to make the violation of the box small, a smooth function of ``B``: the sum of the squares of
+off the diagonal it lies within ``tau`` of ``-M(w)``. It has the form ``S = B'B + diag(s)``, ``s >= 0``, with
+few rows in ``B``, so that it is semidefinite for every ``B``, and no eigenvalue is computed. It remains to
+minimise the violation of the box, a smooth function of ``B``: the sum of the squares of
 
     ``|b_i'b_j + M_ij| - tau``  and  ``|b_i|^2 + M_ii``,    where they are positive,
 
-in units in which the diagonal of ``S`` is one. The set of solutions may be thin, but a little below ``w`` it
-has an interior: `lowered` gives up a chosen share of the bound. And what is still violated can be paid for
-(M5 of the theory), so that every ``B`` proves something.
+in units in which the diagonal of ``S`` is one. The set of solutions may have no interior, but it has one for
+weights slightly below ``w``: `lowered` sacrifices a given share of the bound. A violation that remains is
+subtracted from the bound (M5 of the theory), so that every ``B`` proves a bound.
 
 Few entries reach the box: 0.03 % of them on 2000 genes, 0.01 % on 7129. The sum is taken over a list of
-entries near the box or beyond, and over all lengths; a survey of all entries, in blocks, gives the bound that
-is proved and lists what has left the box. A step costs the listed entries alone.
+entries near the box or outside, and over all squared lengths; a survey of all entries, in blocks, gives the
+bound that is proved and lists entries that have left the box. A step costs the listed entries alone.
 
 Figures at constants are iterations of ``python -m benchmarks.constants metric`` with a tenth of the value and
 with ten times it, relative to those with the value; "lost" means that a fit is not certified in 20 s.
@@ -41,28 +41,27 @@ __all__ = ["Completion"]
 Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 Indices: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
-#: Of the share that is given up, this part scales the weights; the rest lowers them evenly: 1.01, lost. None
-#: instead of it takes 1.24 times the iterations on 250 x 95 samples.
+#: The part of the share that scales the weights; the rest lowers them evenly: 1.01, lost. With 0, 250 x 95
+#: samples take 1.24 times the iterations.
 SCALED_PART = 0.7
-#: The margin between the target box and the box, in units of the share: with it a finite number of steps ends
-#: inside the box. 1.00, lost.
+#: The margin between the box aimed at and the box, in units of the share: with a margin a finite number of
+#: steps ends inside the box. 1.00, lost.
 MARGIN = 0.2
-#: Entries of more than this part of the box are listed: 1.00, lost.
+#: Entries above this share of the box are listed: 1.00, lost.
 NEAR = 0.9
-#: Steps between two surveys of all entries at most (0.99, 1.02); fewer once the violation has fallen to this
-#: part (1.00, 1.00; none takes 1.15 times the iterations on 30 x 400 correlated samples).
+#: Most steps between two surveys of all entries (0.99, 1.02); a survey follows as soon as the violation has
+#: fallen to this share (1.00, 1.00; with 0, 30 x 400 correlated samples take 1.15 times the iterations).
 STEPS, ENOUGH = 50, 1e-3
-#: Numbers that are gathered at a time: 8 MB.
+#: Entries that are gathered at a time: 8 MB.
 CHUNK = 1 << 20
-#: A feature whose slack is smaller than this, next to the largest, is measured as if it had that much:
-#: 1.00, 1.00.
+#: The least unit of a squared length, relative to the largest slack: 1.00, 1.00.
 LEAST_SLACK = 1e-4
 
 
 def even_lowering(loss: PairLoss, fun: float, share: float) -> float:
-    """Return the number by which all weights can be lowered at the cost of a share of the bound.
+    """Return the number by which lowering all weights costs about a share of the bound.
 
-    It is worth that number times ``sum_e z_e'A z_e``, which is about the sum of the targets.
+    Lowering them by 1 costs ``sum_e z_e'A z_e``, which is about the sum of the targets.
     """
     return share * fun / loss.target_size
 
@@ -70,14 +69,14 @@ def even_lowering(loss: PairLoss, fun: float, share: float) -> float:
 def lowered(loss: PairLoss, weights: Array, fun: float, share: float) -> Array:
     """Return dual weights whose value is lower by about this share of ``fun``.
 
-    Scaling makes the box wider, relative to them; lowering all of them raises the slack of every feature.
+    Scaling them widens the box relative to them; lowering all of them raises the slack of every feature.
     """
     even = even_lowering(loss, fun, (1.0 - SCALED_PART) * share)
     return (1.0 - SCALED_PART * share) * weights - even
 
 
 class Completion:
-    """The search for the multiplier of all features.
+    """The search for a multiplier of all features.
 
     Parameters
     ----------
@@ -104,14 +103,14 @@ class Completion:
         self.spread = objective.spread
         self.sizes = to_numpy(self.spread.diagonal)
         self._known: KnownSlack | None = None
-        #: The factor, with a row for each feature: the columns ``b_i`` of the module's docstring.
+        #: The transposed factor: its rows are the columns ``b_i`` of the module's docstring.
         self._rows: Matrix | None = None
 
     def aim(self, weights: Array, fun: float, share: float, known: KnownSlack) -> None:
-        """Search for what these weights, less a share of the bound, need.
+        """Set the weights, lowered by a share of the bound, whose multiplier is searched for.
 
-        The search begins at what is known on some features, or goes on from where it stands if those are the
-        same as before.
+        The search starts from the known multiplier on some features, or from the present factor if the
+        features are the same as before.
         """
         self.weights = lowered(self.loss, weights, fun, share)
         self._X, self._LX = self.loss.factors(self.weights)
@@ -127,7 +126,7 @@ class Completion:
         self._survey()
 
     def _measured(self, slack: Matrix) -> Matrix:
-        """Return the slack of each feature that serves as its unit: positive, one where nothing differs."""
+        """Return the unit of each squared length: the slack or a least one; 1 where no pair differs."""
         present = self.sizes > 0.0
         relative = np.where(present, slack / np.where(present, self.sizes, 1.0), 0.0)
         least = max(LEAST_SLACK * float(relative.max()), 1e-300)
@@ -140,7 +139,7 @@ class Completion:
         return self._rows.T
 
     def _survey(self) -> None:
-        """Compare all entries with the box: the bound that is proved, and the entries to be lowered."""
+        """Compare all entries with the box: compute the bound that is proved, list entries near the box."""
         w = self.weights - lowering(self.loss, self.spread, self.weights, self.factor, self.trace)
         d, box = len(self.sizes), self._width * self.tau
         near = NEAR * box
@@ -155,13 +154,13 @@ class Completion:
         self.proved = scaled_bound(self.loss, self.tau, self.spread, w, self.factor, largest)
         found = np.concatenate(entries)
         violated = found[np.concatenate(sizes) > box]
-        # A new list begins the descent anew, so that there is one only where it is needed.
+        # A new list restarts the descent: it is made only if an entry outside of the box is not listed.
         if len(self._listed) == 0 or not np.isin(violated, self._listed).all():
             self._listed = np.unique(found)
             self._begin()
 
     def _begin(self) -> None:
-        """Begin to lower the sum of squares over the listed entries, in the rows that it depends on."""
+        """Start L-BFGS on the sum of squares over the listed entries, in the rows that it depends on."""
         assert self._rows is not None
         d, units = len(self.sizes), self._units
         first, second = self._listed // d, self._listed % d
@@ -209,12 +208,12 @@ class Completion:
 
     @property
     def violation(self) -> float:
-        """The sum of squares of what is violated, with the margin that is aimed for."""
+        """The sum of the squares of the violations of the box aimed at."""
         return self._descent.value
 
     @property
     def excess(self) -> Matrix:
-        """The contribution of each feature to the violations."""
+        """The contribution of each feature to the violation."""
         total = np.zeros(len(self.sizes))
         total[self._moving] = self._excess
         return total

@@ -1,4 +1,4 @@
-"""The best diagonal metric, and the weight of the norm from which on no other is better.
+"""The optimal diagonal metric, and a weight of the norm above which it is optimal among all metrics.
 
 Figures at constants are iterations of ``python -m benchmarks.constants metric`` with a tenth of the value and
 with ten times it, relative to those with the value; "lost" means that a fit is not certified in 20 s.
@@ -18,15 +18,15 @@ __all__ = ["best_diagonal", "diagonal_from"]
 
 Vector: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
-#: Sweeps over the features, and how far from optimal the slopes may be, in units of the largest: 1.00, 1.00
-#: for each.
+#: Most sweeps over the features, and the accuracy of the slopes, in units of the largest: 1.00, 1.00 for
+#: each.
 SWEEPS, ACCURACY = 1000, 1e-7
-#: Features that join the working set of wide samples at a time: 1.00, 1.01.
+#: Features added at a time to the working set of wide samples: 1.00, 1.01.
 JOIN = 50
 
 
 def best_diagonal(loss: PairLoss, trace: float = 0.0) -> Vector:
-    """Return the ``a >= 0`` for which ``diag(a)`` has the least loss, plus ``trace`` times its sum.
+    """Return the ``a >= 0`` that minimises the loss of ``diag(a)`` plus ``trace`` times the sum of ``a``.
 
     Examples
     --------
@@ -45,10 +45,10 @@ def best_diagonal(loss: PairLoss, trace: float = 0.0) -> Vector:
 
 
 def _on_working_set(loss: PairLoss, b: Vector, trace: float) -> Vector:
-    """Return the best diagonal of wide samples: most of its entries are zero, so few columns are needed.
+    """Return the optimal diagonal for wide samples: most of its entries are zero, so few columns are needed.
 
-    Features join by their slopes, which take products with the samples; squares of differences are formed for
-    those that have joined.
+    Features are added by their slopes, which take products with the samples; squares of differences are
+    formed for the working set alone.
     """
     X = to_numpy(loss.X).astype(np.float64)
     targets = to_numpy(loss.targets).astype(np.float64)
@@ -75,7 +75,7 @@ def _on_working_set(loss: PairLoss, b: Vector, trace: float) -> Vector:
 
 
 def _squares(X: Vector, pairs: tuple[Any, Any]) -> Vector:
-    """Return the squared differences of pairs in some features."""
+    """Return the squared differences of the pairs in these features."""
     current_deadline().check()
     return np.asarray(np.square(X[pairs[0]] - X[pairs[1]]))
 
@@ -101,10 +101,10 @@ def _nonnegative(H: Vector, b: Vector, a: Vector) -> Vector:
 
 
 def diagonal_from(loss: PairLoss, trace: float = 0.0) -> float:
-    """Return an ``l1`` from which on the best metric is diagonal.
+    """Return a value of ``l1`` above which the optimal metric is diagonal.
 
-    With the residuals ``w`` of the best diagonal metric, ``Y = off(M(w))`` proves that it is optimal for
-    every weight that is not below the largest entry of ``Y``; for features in use no other ``Y`` would do.
+    With the residuals ``w`` of the optimal diagonal metric, ``Y = off(M(w))`` proves that it is optimal for
+    every weight not below the largest absolute entry of ``Y``; on features in use ``Y`` is unique.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def diagonal_from(loss: PairLoss, trace: float = 0.0) -> float:
     """
     a = best_diagonal(loss, trace)
     used = np.flatnonzero(a)
-    # Distances of a diagonal metric are those of the features in use, scaled.
+    # The distances of a diagonal metric are Euclidean distances of the scaled features in use.
     X = to_numpy(loss.X)[:, used] * np.sqrt(a[used])
     scaled = loss.with_samples(asarray_like(X, loss.X))
     w = scaled.residuals(asarray_like(np.eye(len(used)), loss.X)) / loss.count

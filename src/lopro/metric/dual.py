@@ -1,12 +1,12 @@
-r"""Lower bounds for sparse metric learning, from any point and from any multiplier of the cone.
+r"""Lower bounds for sparse metric learning from any point and any multiplier of the cone.
 
 The dual of  min ``1/(2n) sum_e (t_e - z_e'A z_e)^2 + tau |A|_off``  over ``A`` psd is
 
     max ``t'w - n/2 |w|^2``  s.t.  ``S = Y - M(w)`` psd,  ``|Y_ij| <= tau``,  ``Y_ii = 0``,
 
 with ``M(w) = sum_e w_e z_e z_e'``. At a solution ``w`` is the residual over n, and ``S`` the multiplier of
-the cone. A candidate ``(w, Y)`` whose ``S`` is not quite psd is repaired in one of two directions, both made
-of ``M1 = M(1)``, and both exact in the limit:
+the cone. A candidate ``(w, Y)`` whose ``S`` is not quite psd is repaired in one of the following directions,
+of which the first two are made of ``M1 = M(1)``; all are exact in the limit:
 
 by the diagonal of ``M1``
     With ``S + s diag(M1)`` psd, the point ``(w - s 1, Y - s off(M1))`` has a psd slack; scaled by
@@ -15,16 +15,16 @@ by the diagonal of ``M1``
     ``<diag(M1), A*>``, which follows from ``f(A*) <= f0``.
 by all of ``M1``
     With ``S + s M1`` psd, the point ``(w - s 1, Y)`` is feasible as it is. This needs ``M1`` to be positive
-    definite where ``S`` is not zero: for ``tau = 0`` (where ``Y = 0``) always, otherwise if there are more
-    samples than features.
+    definite on the range of ``S``: always for ``tau = 0`` (where ``Y = 0``), otherwise with more samples than
+    features.
 by the trace
     With a weight ``trace`` of the trace, ``S`` is ``Y + trace I - M(w)``. With ``S + s I`` psd, ``w`` scaled
     by ``trace / (trace + s)`` is feasible; or the bound is reduced by ``s f0 / trace``, since
     ``tr(A*) <= f0 / trace``.
 by the rows
-    With a weight of the norms of the rows, ``S`` has the symmetric part of an ``R`` besides, whose rows are
-    not longer than the weight. It takes over what ``Y`` does in the first repair: ``R - s off(M1)`` has rows
-    that are longer by no more than ``s`` times the longest row of ``off(M1)``.
+    With a weight of the norms of the rows, ``S`` has an additional term, the symmetric part of an ``R`` whose
+    rows are not longer than the weight. ``R`` takes the place of ``Y`` in the first repair: the rows of
+    ``R - s off(M1)`` are longer by at most ``s`` times the longest row of ``off(M1)``.
 """
 
 from __future__ import annotations
@@ -63,15 +63,15 @@ class PairMultiplier(ValidInequality):
     """A multiplier of the cone (``direction = -S``, ``support = 0``) with the dual weights of the pairs."""
 
     weights: Array = field(kw_only=True)
-    #: A slope of the norms of the rows, where they have a weight.
+    #: A subgradient of the norms of the rows, where they have a weight.
     rows: Array | None = field(default=None, kw_only=True)
-    #: ``B`` of shape (k, d), in NumPy, where the slack is ``B'B`` and a nonnegative diagonal. The direction,
-    #: which would be a matrix over all features, is then not used.
+    #: ``B`` of shape (k, d), in NumPy, where the slack is ``B'B`` plus a nonnegative diagonal. The direction,
+    #: which would be a matrix over all features, is then unused.
     factor: Matrix | None = field(default=None, kw_only=True)
 
     @classmethod
     def of_factor(cls, weights: Array, factor: Matrix) -> PairMultiplier:
-        """Return the multiplier whose slack is ``B'B`` and a nonnegative diagonal."""
+        """Return the multiplier whose slack is ``B'B`` plus a nonnegative diagonal."""
         unused = np.broadcast_to(0.0, (factor.shape[1],) * 2)
         return cls(unused, 0.0, weights=weights, factor=factor)
 
@@ -96,14 +96,14 @@ def dual_bound(
     trace: float = 0.0,
     features: float = 0.0,
 ) -> tuple[float, str]:
-    """Return the best lower bound that a multiplier of the cone gives at ``x``, and its source.
+    """Return the best lower bound that follows from a multiplier of the cone, and its source.
 
     Parameters
     ----------
     loss, tau, spread, trace, features
         The problem.
     x : array
-        Where the residuals are taken, unless the multiplier brings weights of its own.
+        The point whose residuals are the weights, unless the multiplier has its own.
     normal : ValidInequality
         Minus its direction is an estimate of ``S``.
     fun : float
@@ -118,7 +118,7 @@ def dual_bound(
     # The trace is linear: its weight is subtracted from the diagonal of M(w).
     M = raise_diagonal(loss.adjoint(w), -trace)
     if features > 0.0 and isinstance(normal, PairMultiplier) and normal.rows is not None:
-        # So do slopes of the norms of the rows, once they are in the domain of the conjugate.
+        # Subgradients of the norms of the rows likewise, once they are in the domain of the conjugate.
         rows = xp.astype(normal.rows, xp.float64, copy=False)
         M -= symmetric_part(GroupNorm(rows.shape[1], features).into_domain(rows))
     S = boxed(M - xp.astype(normal.direction, xp.float64, copy=False), tau)
@@ -137,14 +137,14 @@ def dual_bound(
 def factor_bound(
     loss: PairLoss, tau: float, spread: Spread, w: Any, B: Matrix, trace: float
 ) -> float:
-    """Return the bound of the slack ``B'B`` and a nonnegative diagonal (M5); no eigenvalue is needed."""
+    """Return the bound for the slack ``B'B`` plus a nonnegative diagonal (M5); it needs no eigenvalue."""
     B = np.where(to_numpy(spread.diagonal) > 0.0, B, 0.0)
     lowered = w - lowering(loss, spread, w, B, trace)
     return scaled_bound(loss, tau, spread, lowered, B, loss.largest_off_diagonal(lowered, B))
 
 
 def lowering(loss: PairLoss, spread: Spread, w: Any, B: Matrix, trace: float) -> float:
-    """Return the least s for which ``trace - M(w - s)_jj`` is nowhere less than ``|b_j|^2``."""
+    """Return the least s for which ``trace - M(w - s)_jj`` is at least ``|b_j|^2`` for every j."""
     sizes = to_numpy(spread.diagonal)
     over = np.einsum("ij,ij->j", B, B) + loss.diagonal_of_adjoint(w) - trace
     present = sizes > 0.0
@@ -156,13 +156,13 @@ def scaled_bound(
 ) -> float:
     """Return the value of these weights, scaled until ``off(B'B + M(w))`` is in the box.
 
-    Its largest entry is given. What rounding makes of the entries lowers the weights a little further, as in
-    the repair by the diagonal of ``M1``.
+    ``largest`` is its largest absolute entry. The rounding errors of the entries lower the weights a little
+    further, as in the repair by the diagonal of ``M1``.
     """
     sizes = to_numpy(spread.diagonal)
     present = sizes > 0.0
-    # An entry of B'B is off by at most gamma |b_i| |b_j|: in the units of the features, a matrix whose norm
-    # is gamma times the sum of squares.
+    # The error of an entry of B'B is at most gamma |b_i| |b_j|; in the units of the features, that of a
+    # matrix whose norm is gamma times the sum of squares.
     gamma = 2.0 * (len(B) + loss.X.shape[0] + 2) * float(np.finfo(np.float64).eps)
     squares = np.einsum("ij,ij->j", B, B)[present] / sizes[present]
     rounding = spread.rounding(loss.largest(w)) + gamma * float(squares.sum())
@@ -182,7 +182,7 @@ def _by_diagonal(
 ) -> list[tuple[float, str]]:
     if tau == 0.0:
         return []
-    # A feature in which no pair differs has zeros in M, and its Y may be zero too.
+    # A feature in which no pair differs has zeros in M, and Y may be zero there.
     s = shortfall(scaled(S, spread.diagonal)) + spread.rounding(loss.largest(w))
     n, scale = loss.count, tau / (tau + s * spread.largest)
     repaired = dual_value(loss, w - s, scale)
@@ -211,7 +211,7 @@ def _by_sum(
         s = shortfall(-spread.white.loss.adjoint(w)) + spread.rounding(loss.largest(w))
     else:
         V = spread.whitening
-        error = spread.rounding(1.0) / spread.least  # of V'M1 V, which should be I
+        error = spread.rounding(1.0) / spread.least  # of V'M1 V, which is I in exact arithmetic
         if V is None or not spread.full_rank or error > 0.5:
             return []
         s = shortfall(symmetric_part(V.T @ S @ V)) + spread.rounding(loss.largest(w)) / spread.least
@@ -243,7 +243,7 @@ def _by_rows(
 
 
 def shortfall(S: Array) -> float:
-    """Return ``s >= 0`` so that ``S + s I`` is positive semidefinite: the least one, up to rounding."""
+    """Return the least ``s >= 0``, up to rounding, for which ``S + s I`` is positive semidefinite."""
     d = S.shape[0]
     rounding: float = 4.0 * d * eps(S) * max(norm(S) / math.sqrt(d), 1e-300)
     if _is_small(S):
@@ -258,14 +258,14 @@ def shortfall(S: Array) -> float:
 
 
 def is_psd(S: Array, s: float) -> bool:
-    """Whether ``S + s I`` is positive semidefinite: by a Cholesky factor where that is cheaper."""
+    """Whether ``S + s I`` is positive semidefinite: by eigenvalues if small, else by a Cholesky factor."""
     if _is_small(S):
         return float(eigenvalues(S)[0]) >= -s
     current_deadline().need(float(len(S)) ** 3 / 3.0)
     count("factorizations")
     diagonal = S.diagonal().copy()
     try:
-        # On S itself: a copy would cost as much memory again.
+        # In place: a copy would double the memory.
         np.linalg.cholesky(raise_diagonal(S, s))
     except np.linalg.LinAlgError:
         return False
@@ -275,5 +275,5 @@ def is_psd(S: Array, s: float) -> bool:
 
 
 def _is_small(S: Array) -> bool:
-    """Whether all eigenvalues are the simplest answer; on a GPU they always are."""
+    """Whether all eigenvalues are computed: of matrices that are small or not NumPy arrays."""
     return not isinstance(S, np.ndarray) or S.shape[0] <= SMALL

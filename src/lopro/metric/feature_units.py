@@ -1,4 +1,4 @@
-"""Units in which all features are of one size, and the first penalty weight in them.
+"""Units in which all features have similar size, and the first penalty weight in them.
 
 Figures at constants are iterations of ``python -m benchmarks.constants metric`` with a tenth of the value and
 with ten times it, relative to those with the value; "lost" means that a fit is not certified in 20 s.
@@ -28,15 +28,15 @@ def feature_sizes(objective: SparseMetric) -> Array:
 
 
 def rescaled(loss: PairLoss, sizes: Array) -> PairLoss:
-    """Return the loss of features that are all of one size."""
+    """Return the loss of features divided by their sizes."""
     X = loss.X / namespace(loss.X).astype(sizes, loss.X.dtype, copy=False)[None, :]
     return loss.with_samples(X)
 
 
 def first_weight(l1: float, sizes: Array, start: float, curvature: float) -> float:
-    """Return a ``beta`` at which the threshold of a typical entry is small beside the start.
+    """Return a ``beta`` with which the soft threshold of a typical entry is a tenth of the norm of the start.
 
-    Balancing finds the right size soon, but from far away it would take many iterations.
+    Residual balancing adapts it by factors of two, which takes many iterations from a value far off.
     """
     low, high = (factor * max(curvature, 1e-300) for factor in FIRST_BETA)
     if l1 == 0.0 or start == 0.0:

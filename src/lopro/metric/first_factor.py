@@ -1,4 +1,4 @@
-"""The factor that the completion of a multiplier begins with, from what is known on some features.
+"""The initial factor for the completion of a multiplier, from the multiplier on some features.
 
 Figures at constants are iterations of ``python -m benchmarks.constants metric`` with a tenth of the value and
 with ten times it, relative to those with the value; "lost" means that a fit is not certified in 20 s.
@@ -18,38 +18,38 @@ __all__ = ["KnownSlack", "first_factor"]
 Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
 
-#: Regularisation of the first fit to the known slack, relative to its largest eigenvalue: 1.00, 1.00.
+#: Regularisation of the fit to the known slack, relative to its largest eigenvalue: 1.00, 1.00.
 RIDGE = 1e-2
 
 
 @dataclass(frozen=True)
 class KnownSlack:
-    """A multiplier of the cone on some features."""
+    """A multiplier ``S`` of the cone on some features."""
 
     features: np.ndarray[Any, np.dtype[np.int64]]
     S: Matrix
 
     def same_features(self, other: KnownSlack) -> bool:
-        """Whether it is for the same features in the same order."""
+        """Whether both are for the same features in the same order."""
         return np.array_equal(self.features, other.features)
 
 
 def first_factor(X: Matrix, LX: Matrix, slack: Matrix, units: Matrix, known: KnownSlack) -> Matrix:
-    """Return ``B`` with ``B'B`` near what is known on its features, and near ``-M`` elsewhere.
+    """Return ``B`` with ``B'B`` close to the known multiplier on its features, and to ``-M`` elsewhere.
 
-    Off the diagonal, ``-M`` is what ``B'B`` has to be near to. It is ``P'P`` but for its few negative
-    eigenvalues. With ``S = E'E`` on the known features ``F``, the columns outside are taken as ``L p_i`` with
-    the linear map that makes ``E'L P_F`` the best fit to ``P_F'P_F``, and rows are added for what it does not
-    explain. No column is longer than its slack allows.
+    Off the diagonal ``B'B`` has to approximate ``-M``, whose positive part is ``P'P``. With ``S = E'E`` on
+    the known features ``F``, the other columns are ``L p_i`` with the linear map ``L`` for which ``E'L P_F``
+    is the best fit to ``P_F'P_F``; rows are added for the residual of the fit. Columns are shortened to the
+    length that their slack allows.
 
     Parameters
     ----------
     X, LX : arrays of shape (N, d)
         Factors of ``M = X' LX``.
     slack : array of shape (d,)
-        The squared length that columns may have.
+        The largest squared length of each column.
     units : array of shape (d,)
-        Features are divided by them: in these units all of them count the same.
+        Features are divided by them, so that all have equal weight in the fit.
     known : KnownSlack
         The multiplier on some features.
 
@@ -83,7 +83,7 @@ def first_factor(X: Matrix, LX: Matrix, slack: Matrix, units: Matrix, known: Kno
 
 
 def _positive_factor(X: Matrix, LX: Matrix) -> Matrix:
-    """Return ``P`` with ``P'P`` the positive part of ``-X' LX``, which lives on the span of the samples."""
+    """Return ``P`` with ``P'P`` the positive part of ``-X' LX``, computed on the span of the samples."""
     N, d = X.shape
     current_deadline().need(EIGH * min(N, d) ** 3 + 4.0 * N * d * min(N, d))
     Q = np.linalg.qr(X.T)[0]

@@ -1,12 +1,12 @@
-r"""An interior point method for few features, for problems on which ADMM takes too many iterations.
+r"""Sparse metric learning on few features by an interior point method, where ADMM converges slowly.
 
-Where the l1 norm is negligible for features of large scale and matters for others, no scaling suits all of
-them, and ADMM converges slowly. With few features Newton steps are cheap. Clarabel solves
+If the l1 norm is negligible for features of large scale and not for others, no scaling suits all of them, and
+ADMM converges slowly. With few features Newton steps are cheap. Clarabel solves
 
     min ``1/2 a'H a - l'a + sum_k c_k u_k``  over  ``|a_k| <= u_k`` off the diagonal,  ``A`` psd,
 
-where ``a`` are the entries of the upper triangle of ``A``. Its answer is verified: the point is
-projected and the multiplier checked like those of ADMM.
+where ``a`` are the entries of the upper triangle of ``A``. Its solution is verified: the point is
+projected, and the multiplier serves as a dual point like those of ADMM.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def interior_point(
     d, (H, linear) = len(tau), loss.quadratic
     rows, columns = loss.places
     off = rows != columns
-    # Entries off the diagonal occur twice, and are stored with a factor of sqrt(2).
+    # Entries off the diagonal represent two, and are stored with a factor of sqrt(2).
     slopes = math.sqrt(2.0) * tau[rows, columns][off]
     costs = np.zeros(len(rows))
     costs[~off] = trace

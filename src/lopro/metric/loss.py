@@ -1,4 +1,4 @@
-"""The squared loss of a metric on pairs of samples: what distance metric learning minimises."""
+"""The squared loss of a metric on pairs of samples."""
 
 from __future__ import annotations
 
@@ -8,64 +8,51 @@ from typing import Any
 
 import numpy as np
 
-from lopro.core.arrays import (
-    Array,
-    Companion,
-    asarray_like,
-    copy,
-    inner,
-    namespace,
-    to_numpy,
-)
+from lopro.core.arrays import Array, Companion, asarray_like, copy, inner, namespace, to_numpy
 from lopro.core.counting import count
 from lopro.core.deadline import current_deadline
 from lopro.core.validation import check_array, check_shape
 from lopro.functions import Ball, Constant, Image, Linearization, MappedFunction, Source
-from lopro.functions.atoms import Opaque
-from lopro.functions.cone_program import ConeBuilder, RealImage, add_half_square
 from lopro.functions.term import Term
+from lopro.metric.pair_indices import checked_pairs, two_sides
 from lopro.metric.pair_maps import (
     Differences,
     Indices,
     Matrix,
     PairMap,
-    checked_pairs,
-    features_in_use,
     largest_eigenvalue,
     pair_map,
-    two_sides,
 )
+from lopro.metric.pair_squares import PairSquares
+from lopro.metric.symmetric import features_in_use, upper_blocks
 from lopro.objectives.base import Objective, lipschitz_of_smooth
 
 __all__ = ["PairLoss"]
 
-#: With up to so many features a product takes about as long as reading the clock: some microseconds.
+#: Up to this number of features a product takes some microseconds, about as long as reading the clock.
 _FEW_FEATURES = 64
-#: The cost of writing an entry of a large symmetric matrix, in operations of a product: 0.28 s for 72
-#: samples of 7129 features where products run at 52 Gflop/s, less the product itself.
+#: The cost of writing an entry of a large symmetric matrix, in operations of a product: with 72 samples of
+#: 7129 features 0.28 s less the product itself, where products run at 52 Gflop/s.
 _PER_ENTRY = 150.0
-#: Pairs whose differences are held at a time.
+#: Pairs whose differences are formed at a time, as in `lopro.metric.loss_step`.
 _BLOCK = 4096
-#: Entries of a matrix over all features that are formed at a time: 8 MB, which memory returned by the last
-#: block can hold. With 32 MB, the operating system clears new pages for every block.
-_ENTRIES = 1 << 20
 
 
 class PairLoss(MappedFunction, Objective):
     """``f(A) = 1/(2n) sum over n pairs e of (t_e - z_e'A z_e)^2``, with ``z_e = x_i - x_j``.
 
-    ``z_e'A z_e`` is the squared distance of the pair in the metric ``A``; ``t_e`` is what it should
-    be. All distances come from ``X A X'``, the gradient ``-1/n X' Lap(R) X`` from the Laplacian of the
-    residuals ``r_e`` as weights of a graph on the samples: ``O(N d^2)`` work for ``N`` samples however
-    many pairs there are, and never an object with ``d^2`` entries for each pair. With fewer pairs than
-    samples the differences ``z_e`` serve directly.
+    ``z_e'A z_e`` is the squared distance of the pair in the metric ``A``, ``t_e`` its target. All
+    distances are computed from ``X A X'``, the gradient ``-1/n X' Lap(R) X`` from the Laplacian of a graph
+    on the samples with the residuals ``r_e`` as edge weights: ``O(N d^2)`` work for ``N`` samples whatever
+    the number of pairs, without ``d^2`` entries for each pair. With fewer pairs than samples the
+    differences ``z_e`` are used directly.
 
     Parameters
     ----------
     X : array of shape (N, d)
         Samples, real; not copied.
     pairs : two integer arrays of length n
-        The indices ``i`` and ``j`` of each pair; a pair may occur more than once.
+        The indices ``i`` and ``j`` of each pair, possibly with repetitions.
     targets : array of shape (n,)
         Copied.
 
@@ -73,7 +60,7 @@ class PairLoss(MappedFunction, Objective):
     -----
     The smoothness constant is ``lmax(H) / n`` with ``H_ef = (z_e'z_f)^2``. ``H`` has no negative entry,
     so every positive vector ``v`` proves ``lmax(H) <= max_e (Hv)_e / v_e`` (Collatz and Wielandt); a few
-    power steps make that sharp without forming ``H``.
+    power steps make the bound sharp without forming ``H``.
 
     Examples
     --------
@@ -109,9 +96,9 @@ class PairLoss(MappedFunction, Objective):
 
     @classmethod
     def from_differences(cls, Z: Any, targets: Any) -> PairLoss:
-        """Return the loss of pairs that are known by their differences ``z_e``, the rows of ``Z``.
+        """Return the loss of pairs given by their differences ``z_e``, the rows of ``Z``.
 
-        As samples they are the rows of ``Z`` and the origin, which ends every pair.
+        The samples are the rows of ``Z`` and the origin, the second sample of every pair.
 
         Examples
         --------
@@ -140,7 +127,7 @@ class PairLoss(MappedFunction, Objective):
         """The targets of the squared distances, in the library of ``X``; read-only."""
         return self._targets.array
 
-    # Weights of the pairs, of which the dual is a function. Here they are vectors.
+    # The dual variables, weights of the pairs: vectors here.
 
     @property
     def count(self) -> int:
@@ -168,28 +155,29 @@ class PairLoss(MappedFunction, Objective):
 
     @property
     def target_size(self) -> float:
-        """The sum of their absolute values."""
+        """The sum of the absolute values of the targets."""
         return float(np.abs(to_numpy(self.targets)).sum(dtype=np.float64))
 
     @property
     def target_square(self) -> float:
-        """The sum of their squares."""
+        """The sum of the squares of the targets."""
         t = to_numpy(self.targets).astype(np.float64)
         return float(t @ t)
 
     def largest(self, w: Array) -> float:
-        """Return the largest absolute weight, or a bound of it."""
+        """Return the largest absolute weight, or an upper bound of it."""
         return float(namespace(w).max(abs(w)))
 
     def growth(self, diagonal: Array) -> float:
-        """Return how much larger than the entries of ``M(1)``, of this diagonal, the terms of `adjoint` are.
+        """Return the ratio of the terms that cancel in `adjoint` to the entries of ``M1 = M(1)``.
 
-        It is the largest ``sum_i degree_i X_ij^2 / M1_jj``: what ``X' Lap X`` is the difference of.
+        It is the largest ``sum_i degree_i X_ij^2 / M1_jj``, the ratio of the minuend of ``X' Lap X`` to the
+        difference; ``diagonal`` is that of ``M1``.
         """
         first, second = self.pairs
         X, sizes = to_numpy(self.X), to_numpy(diagonal)
         if len(first) < len(X):
-            return 1.0  # then differences are formed first
+            return 1.0  # differences are formed first: nothing cancels
         degrees = np.bincount(first, minlength=len(X)) + np.bincount(second, minlength=len(X))
         terms = degrees @ np.square(X, dtype=np.float64)
         return max(1.0, float(np.max(terms[sizes > 0.0] / sizes[sizes > 0.0], initial=1.0)))
@@ -198,7 +186,7 @@ class PairLoss(MappedFunction, Objective):
         """Return ``t'd`` and ``d'd`` for the distances ``d`` of the identity."""
         X = to_numpy(self.X).astype(np.float64)
         first, second = self.pairs
-        # |x_i - x_j|^2 without the differences, of which there may be millions.
+        # |x_i - x_j|^2 without forming the differences: there may be millions of pairs.
         G = X @ X.T if len(X) <= len(first) else None
         if G is None:
             lengths = np.square(X[first] - X[second]).sum(axis=1)
@@ -226,22 +214,11 @@ class PairLoss(MappedFunction, Objective):
     def adjoint_above_diagonal(
         self, w: Array, factor: Matrix | None = None
     ) -> Iterator[tuple[int, Matrix]]:
-        """Yield ``M(w) + B'B`` above its diagonal, for a factor ``B``, as blocks of rows in NumPy.
-
-        A block comes with the number ``r`` of its first row and begins at the column ``r``; entries that are
-        not above the diagonal are 0. The time is checked between blocks.
-        """
+        """Yield ``M(w) + B'B`` above its diagonal in NumPy, for a factor ``B``: see `upper_blocks`."""
         X, LX = self.factors(w)
         if factor is not None:
             X, LX = np.vstack([factor, X]), np.vstack([factor, LX])
-        d = X.shape[1]
-        size = max(1, _ENTRIES // d)
-        for start in range(0, d, size):
-            current_deadline().check()
-            block = X[:, start : start + size].T @ LX[:, start:]
-            rows = len(block)
-            block[:, :rows] = np.triu(block[:, :rows], 1)
-            yield start, block
+        return upper_blocks(X, LX)
 
     def largest_off_diagonal(self, w: Array, factor: Matrix | None = None) -> float:
         """Return the largest absolute entry of ``M(w) + B'B`` off the diagonal."""
@@ -249,7 +226,7 @@ class PairLoss(MappedFunction, Objective):
         return max((max(float(Y.max()), -float(Y.min())) for _, Y in blocks), default=0.0)
 
     def sides(self) -> Matrix | None:
-        """Return +-1 for the samples so that targets of 0 join and others separate them, or None."""
+        """Return the two groups, +-1 for each sample, that the targets define, or None (`two_sides`)."""
         return two_sides(self.X.shape[0], self.pairs, to_numpy(self.targets))
 
     def distances(self, A: Array) -> Array:
@@ -270,7 +247,7 @@ class PairLoss(MappedFunction, Objective):
         return self._map.adjoint(w)
 
     def _need_product(self) -> None:
-        """Raise `OutOfTime` unless there is time for a product of the samples with a matrix of full size."""
+        """Raise `OutOfTime` unless the time allows a product with a matrix over all features."""
         N, d = self.X.shape
         if d > _FEW_FEATURES:
             current_deadline().need((2.0 * N + _PER_ENTRY) * d * d)
@@ -309,22 +286,8 @@ class PairLoss(MappedFunction, Objective):
 
     @cached_property
     def _largest_eigenvalue(self) -> float:
-        # On the host in double precision, for every library: it is computed once.
+        # Computed once, on the host in double precision for every library.
         return largest_eigenvalue(to_numpy(self.X).astype(np.float64, copy=False), self.pairs)
 
     def infimum(self) -> Constant:
         return Constant(0.0, Source.DERIVED, "a sum of squares")
-
-
-class PairSquares(Opaque):
-    """The loss as an atom with a cone program, for interior point methods."""
-
-    function: PairLoss
-
-    def add_to_cone_program(self, program: ConeBuilder, image: RealImage, scale: float) -> None:
-        f = self.function.listed()
-        X, (i, j) = to_numpy(f.X).astype(np.float64), f.pairs
-        Z = X[i] - X[j]
-        squares = (Z[:, :, None] * Z[:, None, :]).reshape(len(Z), -1)
-        targets = np.asarray(to_numpy(f.targets), dtype=np.float64)
-        add_half_square(program, RealImage(squares, targets), scale / len(Z))

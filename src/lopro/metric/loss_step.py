@@ -1,8 +1,8 @@
 r"""The exact loss step: ``argmin_A loss(A) + beta |A - V|_F^2``, in whichever space is small.
 
-The loss is quadratic, so its step is one linear system whose matrix changes with ``beta`` only. It lives on
-the pairs (a matrix of ``|E|`` rows) or on the entries of ``A`` (``d (d + 1) / 2`` rows), factored for each
-``beta``. Where both are large, conjugate gradients take over.
+The loss is quadratic, so its step is one linear system whose matrix depends on ``beta`` only: of ``|E|`` rows
+(one for each pair) or of ``d (d + 1) / 2`` rows (one for each entry of ``A``), factored for each ``beta``.
+If both are large, the system is solved by conjugate gradients.
 """
 
 from __future__ import annotations
@@ -26,14 +26,13 @@ __all__ = ["ByEntries", "ByPairs", "Iterative", "LossStep", "loss_step"]
 
 Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
-#: Rows of the largest system that is factored, once for each of about a dozen ``beta``. At 2,556 rows a
-#: factorisation takes 0.2 s on one core, a solution 8 ms; conjugate gradients take 117 products, 0.7 s, for
-#: each step there (72 samples of 7,129 genes). At 4,950 rows (100 x 300, Gaussian) they are 2.5 times
-#: as fast as factors.
+#: Rows of the largest system that is factored, once for each of about a dozen ``beta``. With 2,556 rows a
+#: factorisation takes 0.2 s on one core, a solution 8 ms, and conjugate gradients 117 products, 0.7 s, for
+#: each step (72 samples of 7,129 genes). With 4,950 rows (100 x 300, Gaussian) conjugate gradients are 2.5
+#: times as fast as factors.
 LARGEST_SYSTEM = 4000
-#: Steps of the power method for a matrix without negative entries.
-_POWERS = 10
-#: Rows that are multiplied at a time: as many as fit into memory, and into a part of a second.
+#: Samples that are multiplied at a time, by memory, and operations between two checks of the time: 40 ms at
+#: 50 Gflop/s.
 _BLOCK, _BLOCK_WORK = 4096, 2e9
 #: Entries of a Hessian that are formed at a time: 1 MB. With 2,628 rows a Hessian takes 89 ms; 94, 90 and
 #: 159 ms with half, twice and eight times as many entries.
@@ -41,9 +40,9 @@ _ENTRIES = 1 << 17
 
 
 class LossStep(Protocol):
-    """A way to make the step."""
+    """A method for the loss step."""
 
-    #: About the largest eigenvalue of the Hessian of the loss: the unit of ``beta``.
+    #: The unit of ``beta``: a norm of the Hessian of the loss, not below its largest eigenvalue.
     curvature: float
 
     def __call__(self, V: Array, beta: float) -> Array:
@@ -52,7 +51,7 @@ class LossStep(Protocol):
 
 
 def loss_step(loss: PairLoss) -> LossStep:
-    """Return the way that is cheapest for these pairs."""
+    """Return the cheapest method for these pairs."""
     n, d = loss.count, loss.X.shape[1]
     entries = d * (d + 1) // 2
     listed = not isinstance(loss, AllPairsLoss)
@@ -64,13 +63,12 @@ def loss_step(loss: PairLoss) -> LossStep:
 
 
 class ByPairs:
-    """Through the pairs: ``(I + H / (2 n beta)) r = t - dist(V)`` with ``H_ef = (z_e'z_f)^2``."""
+    """By the system over the pairs: ``(I + H / (2 n beta)) r = t - dist(V)``, ``H_ef = (z_e'z_f)^2``."""
 
     def __init__(self, loss: PairLoss) -> None:
         self.loss = loss
         H = _pair_kernel(loss)
-        largest = _perron(H)
-        self.curvature = largest / loss.count
+        self.curvature = float(np.linalg.norm(H)) / loss.count
         self._system = _Shifted(H)
 
     def __call__(self, V: Array, beta: float) -> Array:
@@ -80,9 +78,10 @@ class ByPairs:
 
 
 class _Shifted:
-    """Systems ``(H + c I) x = b`` with one H, and a ``c`` that changes now and then.
+    """Systems ``(H + c I) x = b`` with a fixed H and a ``c`` that changes rarely.
 
-    Balancing changes it a dozen times, which a spectrum would cost more than.
+    Residual balancing changes it about a dozen times; a spectral decomposition would cost more than the
+    factorisations.
     """
 
     def __init__(self, H: Matrix) -> None:
@@ -98,22 +97,13 @@ class _Shifted:
     def _factorise(self, c: float) -> None:
         current_deadline().need(float(len(self._H)) ** 3 / 3.0)
         shifted = raise_diagonal(self._H.copy(), c)
-        # LAPACK reads by columns; the matrix is symmetric.
+        # LAPACK stores matrices by columns; this one is symmetric.
         self._factor, failed = scipy.linalg.lapack.dpotrf(
             shifted.T, lower=1, overwrite_a=1, clean=0
         )
         if failed:
             raise np.linalg.LinAlgError(f"the loss step is singular with a shift of {c:g}")
         self._c = c
-
-
-def _perron(H: Matrix) -> float:
-    """Return about the largest eigenvalue of a symmetric matrix without negative entries."""
-    v = np.ones(len(H))
-    for _ in range(_POWERS):
-        Hv = H @ v
-        v = Hv / max(float(np.linalg.norm(Hv)), 1e-300)
-    return float(np.linalg.norm(H @ v))
 
 
 def _pair_kernel(loss: PairLoss) -> Matrix:
@@ -126,13 +116,13 @@ def _pair_kernel(loss: PairLoss) -> Matrix:
 
 
 class ByEntries:
-    """Through the entries of ``A``: the Hessian of the loss is a matrix on ``d (d + 1) / 2`` of them."""
+    """By the system over the ``d (d + 1) / 2`` entries of ``A``, whose matrix is the Hessian of the loss."""
 
     def __init__(self, loss: PairLoss) -> None:
         self.loss = loss
         X = np.asarray(loss.X, dtype=np.float64)
         self._rows, self._columns = np.triu_indices(X.shape[1])
-        # Off the diagonal an entry stands for two; with this factor inner products agree.
+        # An entry off the diagonal represents two; this factor preserves inner products.
         self._unit = np.where(self._rows == self._columns, 1.0, math.sqrt(2.0))
         n = loss.count
         self._hessian = self._of_all_pairs(X) if _is_complete(loss) else self._of_pairs(X)
@@ -147,7 +137,7 @@ class ByEntries:
 
     @property
     def quadratic(self) -> tuple[Matrix, Matrix]:
-        """The Hessian ``H`` of the loss and ``l``: it is ``a'H a / 2 - l'a`` and a constant."""
+        """``H`` and ``l``: the loss of the packed entries ``a`` is ``a'H a / 2 - l'a`` plus a constant."""
         return self._hessian, self._linear
 
     @property
@@ -186,7 +176,7 @@ class ByEntries:
         return total
 
     def _of_all_pairs(self, X: Matrix) -> Matrix:
-        """Use that all pairs of centred samples have moments of the samples alone.
+        """Return the Hessian for all pairs from moments of the centred samples.
 
         With ``a_i = x_i'A x_i`` and ``K = X A X'``, whose rows sum to zero:
         ``sum over i < j of (a_i + a_j - 2 K_ij)^2 = N |a|^2 + (sum a)^2 + 2 |K|^2``.
@@ -239,10 +229,10 @@ def _is_complete(loss: PairLoss) -> bool:
 
 
 class Iterative:
-    """By conjugate gradients, started where the last step ended.
+    """By conjugate gradients, started at the previous solution.
 
-    If the differences were Gaussian with the covariance ``C``, the Hessian would map ``A`` to
-    ``tr(A C) C + 2 C A C``. In the eigenvectors of ``C`` that is a diagonal plus a matrix of rank one: its
+    If the differences were Gaussian with the covariance ``C``, the Hessian would map ``A`` to ``tr(A C) C + 2
+    C A C``. In the basis of the eigenvectors of ``C`` this is a diagonal plus a matrix of rank one; its
     inverse is the preconditioner.
     """
 
@@ -255,7 +245,7 @@ class Iterative:
         values, vectors = full_spectrum(C)
         self._values, self._vectors = Companion(abs(values)), Companion(vectors)
         self._linear = Companion(loss.adjoint(loss.targets) / loss.count)
-        # The Gaussian's, for the matrix that it enlarges most.
+        # The largest curvature in the Gaussian model.
         top = float(values[-1])
         self.curvature = 2.0 * top**2 + inner(values, values)
 
@@ -283,7 +273,7 @@ class Iterative:
         Q, h = self._vectors.beside(R), self._values.beside(R)
         scale = 1.0 / (2.0 * h[:, None] * h[None, :] + 2.0 * beta)
         R = (Q.T @ R @ Q) * scale
-        # Sherman and Morrison, for the part of rank one: it lives on the diagonal.
+        # Sherman and Morrison for the part of rank one, which acts on the diagonal.
         along = h * diagonal_of(scale)
         excess = inner(h, diagonal_of(R)) / (1.0 + inner(h, along))
         return symmetric_part(Q @ raise_diagonal(R, -excess * along) @ Q.T)

@@ -1,4 +1,4 @@
-"""The objective of sparse metric learning: a loss on pairs, the l1 norm off the diagonal, the trace."""
+"""The objective of sparse metric learning: a loss on pairs plus penalties of entries, trace and rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from lopro.problem import Problem
 
 __all__ = ["SparseMetric", "require_sparse_metric", "sparse_metric_of"]
 
-#: Values below this share of ``f(0)`` count as zero.
+#: Values below this share of ``f(0)`` count as zero: optima may be zero, and sums of squares that cancel have
+#: rounding errors relative to ``f(0)``, 1e-16 times the number of terms.
 NEGLIGIBLE = 1e-9
 
 
@@ -30,9 +31,9 @@ class SparseMetric(Sum):
 
     ``|A|_off`` is the sum of ``|A_ij|`` off the diagonal, ``|A_i|`` the Euclidean norm of a row.
 
-    A `lopro.objectives.Sum` with its dual: over the positive semidefinite matrices every
-    point has a lower bound (see `lopro.metric.dual`), although neither the set nor the sublevel sets of
-    the norm bound a solution.
+    A `lopro.objectives.Sum` with its dual: over the positive semidefinite matrices every point gives a lower
+    bound (see `lopro.metric.dual`), although neither the set nor the sublevel sets of the norm bound the
+    solutions.
 
     Parameters
     ----------
@@ -41,9 +42,9 @@ class SparseMetric(Sum):
     l1 : float
         Weight of the norm, nonnegative.
     trace : float
-        Weight of the trace, nonnegative: it makes a psd matrix use few directions.
+        Weight of the trace, nonnegative: it lowers the rank of psd matrices.
     features : float
-        Weight of the norms of the rows, nonnegative: it makes a matrix use few features.
+        Weight of the norms of the rows, nonnegative: it lowers the number of nonzero rows.
 
     Examples
     --------
@@ -80,17 +81,17 @@ class SparseMetric(Sum):
 
     @cached_property
     def spread(self) -> Spread:
-        """The data of the pairs for repairs of dual points."""
+        """Data of the pairs for repairs of dual points."""
         return Spread.of(self.loss, self.l1, max(self.trace, self.features))
 
     @cached_property
     def negligible(self) -> float:
-        """The value below which gaps are relative to it, not to the value: some optima are zero."""
+        """The value below which gaps are relative to it instead of the value: some optima are zero."""
         return NEGLIGIBLE * self.loss.target_square / (2 * self.loss.count)
 
     def restricted(self, features: Any) -> SparseMetric:
         """Return the objective of matrices that vanish outside of these features, in NumPy."""
-        # Laid out anew: a slice of columns would be slow in every product to come.
+        # Copied: products with a slice of columns would be slow.
         X = np.ascontiguousarray(to_numpy(self.loss.X)[:, features], dtype=np.float64)
         return SparseMetric(self.loss.with_samples(X), self.l1, self.trace, self.features)
 
@@ -100,7 +101,7 @@ def _trace(weight: float, like: Array) -> Linear:
 
 
 def sparse_metric_of(problem: Problem) -> SparseMetric:
-    """Return the objective of a problem that `require_sparse_metric` has let through."""
+    """Return the objective of a problem that `require_sparse_metric` accepts."""
     assert isinstance(problem.objective, SparseMetric)
     return problem.objective
 

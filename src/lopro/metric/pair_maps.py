@@ -1,7 +1,7 @@
-"""Pairs of samples as index arrays, and the map from a matrix ``A`` to their distances ``z_e'A z_e``.
+"""The linear map from a matrix ``A`` to the distances ``z_e'A z_e`` of pairs of samples, and its adjoint.
 
-The map has three implementations: for fewer pairs than samples, for many pairs, and for many samples with
-few pairs. None makes an object with ``d^2`` entries for each pair.
+It has three implementations: for fewer pairs than samples, for many pairs, and for many samples with few
+pairs. None forms ``d^2`` entries for each pair.
 """
 
 from __future__ import annotations
@@ -22,34 +22,27 @@ from lopro.core.arrays import (
     take,
     to_numpy,
 )
-from lopro.core.validation import host_array
+from lopro.metric.symmetric import symmetric_product
 
 __all__ = [
     "Differences",
     "Graph",
     "PairMap",
     "SparseGraph",
-    "checked_pairs",
-    "features_in_use",
     "largest_eigenvalue",
     "pair_map",
-    "symmetric_product",
-    "two_sides",
 ]
 
 Indices: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
-#: Rows of a block of a symmetric product: 500 kB in double precision, which the cache of one core holds.
-_BLOCK = 250
-#: Numbers in the differences that are held at a time: 8 MB in double precision.
+#: Entries of the differences that are formed at a time: 8 MB in double precision.
 _CHUNK = 2**20
-#: A matrix over all pairs of samples may have so many times the entries of the list of pairs.
+#: The largest ratio of the entries of a dense matrix over all pairs of samples to the number of pairs; beyond
+#: it, and above 1000 samples (8 MB), the matrix is sparse.
 _SPARSE_FROM = 16
-#: Features from which on distances are computed on those in use: below, a product takes less than a
-#: millisecond.
-_MANY = 400
-#: Limit of power iterations for the largest eigenvalue, and the relative accuracy at which they stop.
+#: Most power iterations for the largest eigenvalue, and the relative accuracy at which they stop: the bound
+#: holds after any number of them.
 _POWER_STEPS, _POWER_ACCURACY = 500, 1e-9
 
 
@@ -80,7 +73,7 @@ def pair_map(X: Array, first: Indices, second: Indices) -> PairMap:
 
 
 class Differences(PairMap):
-    """Through the differences ``z_e`` themselves, the rows of ``Z``: for fewer pairs than samples."""
+    """By the differences ``z_e``, the rows of ``Z``: for fewer pairs than samples."""
 
     def __init__(self, Z: Array) -> None:
         self._Z = Companion(Z)
@@ -95,9 +88,9 @@ class Differences(PairMap):
 
 
 class Graph(PairMap):
-    """Through ``X A X'``: samples are the vertices of a graph, pairs its edges, ``w`` their weights.
+    """By ``X A X'``: samples are the vertices of a graph, pairs its edges, ``w`` their weights.
 
-    The adjoint is ``X' Lap(w) X`` with the Laplacian of the graph, however many edges there are.
+    The adjoint is ``X' Lap(w) X`` with the Laplacian of the graph.
     """
 
     def __init__(self, X: Array, first: Indices, second: Indices) -> None:
@@ -106,15 +99,15 @@ class Graph(PairMap):
         self._X = Companion(X)
         low, high = np.minimum(first, second), np.maximum(first, second)
         edges, merged = _distinct(low * N + high)
-        #: Which edge each pair lies on; None where every pair has one of its own.
+        #: The index of the edge of each pair; None if no edge belongs to two pairs.
         self._edge_of = merged if len(edges) < len(first) else None
         order = merged if self._edge_of is None else np.arange(len(edges))
-        # In the table a place holds the number of its weight, and one past the end where there is none:
-        # gathering is in the array standard, scattering is not.
+        # Each place of the table holds the index of its weight, or one past the last if there is none:
+        # the array standard has gathering, but no scattering.
         table = np.full((N, N), len(edges))
         table.flat[edges[order]] = np.arange(len(edges))
         self._places = _IndexCompanion(np.minimum(table, table.T).ravel())
-        #: Both ends of each pair with themselves, then with each other.
+        #: The places of ``K`` at (i, i), (j, j), (i, j) and (j, i) for every pair (i, j).
         ends = [first * (N + 1), second * (N + 1), first * N + second, second * N + first]
         self._ends = _IndexCompanion(np.concatenate(ends))
 
@@ -143,7 +136,7 @@ class Graph(PairMap):
 
 
 class SparseGraph(PairMap):
-    """The same with a sparse Laplacian, which is made on the host: no matrix over all pairs of samples."""
+    """As `Graph` with a sparse Laplacian, formed on the host: no matrix over all pairs of samples."""
 
     def __init__(self, X: Array, first: Indices, second: Indices) -> None:
         self._X = Companion(X)
@@ -163,108 +156,40 @@ class SparseGraph(PairMap):
     def factors(self, w: Array) -> tuple[Array, Array]:
         X, N = self._X.beside(w), self._X.array.shape[0]
         weights, i, j = to_numpy(w), self._first, self._second
-        # Entries of one place add up.
+        # Duplicate entries are summed.
         values = np.concatenate([weights, weights, -weights, -weights])
         places = np.concatenate([i, j, i, j]), np.concatenate([i, j, j, i])
         laplacian = scipy.sparse.csr_array((values, places), shape=(N, N))
         return X, from_numpy(laplacian @ to_numpy(X), X)
 
 
-def features_in_use(A: Array) -> Indices | None:
-    """Return the features that a large matrix uses, at least one; None for a small or a dense one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lopro.metric.pair_maps import features_in_use
-    >>> A = np.zeros((1000, 1000))
-    >>> A[3, 3] = 1.0
-    >>> features_in_use(A), features_in_use(np.eye(1000)), features_in_use(A[:9, :9])
-    (array([3]), None, None)
-    """
-    if not isinstance(A, np.ndarray) or len(A) <= _MANY:
-        return None
-    used = np.flatnonzero(A.any(axis=0) | A.any(axis=1))
-    if 2 * len(used) >= len(A):
-        return None
-    return used if used.size else np.zeros(1, dtype=np.int64)
-
-
-def symmetric_product(X: Array, Y: Array) -> Array:
-    """Return ``X'Y``, known to be symmetric, without the asymmetry that rounding would leave.
-
-    Distances do not depend on the skew part, so that no later iteration would remove it.
-    """
-    if not isinstance(Y, np.ndarray):
-        product = X.T @ Y
-        return 0.5 * (product + product.T)
-    d = Y.shape[1]
-    out = np.empty((d, d), dtype=Y.dtype)
-    # Half of the blocks are products, the others their mirror images: no slower than one product.
-    for start in range(0, d, _BLOCK):
-        stop = min(start + _BLOCK, d)
-        np.matmul(X.T[start:stop], Y[:, start:], out=out[start:stop, start:])
-        corner = out[start:stop, start:stop]
-        corner[...] = 0.5 * (corner + corner.T)
-        out[stop:, start:stop] = out[start:stop, stop:].T
-    return out
-
-
 class _IndexCompanion(Companion):
-    """Indices that take on the library and device of the points they meet."""
+    """Indices in the library and on the device of the points."""
 
     def _dtype_beside(self, x: Array) -> Any:
         return namespace(x).int64
 
 
 def _distinct(keys: Indices) -> tuple[Indices, Indices]:
-    """Return the different keys, ascending, and where each of ``keys`` stands among them."""
-    if np.all(keys[1:] > keys[:-1]):  # as in lists of all pairs, which are the long ones
+    """Return the distinct keys, ascending, and the position of each of ``keys`` among them."""
+    if np.all(keys[1:] > keys[:-1]):  # as in lists of all pairs, the longest ones
         return keys, np.arange(len(keys))
     found, places = np.unique(keys, return_inverse=True)
     return found, places
-
-
-def checked_pairs(pairs: Any, samples: int) -> tuple[Indices, Indices]:
-    """Return the two index arrays, or raise with what is wrong with them."""
-    try:
-        first, second = pairs
-    except (TypeError, ValueError):
-        raise TypeError("pairs must be two arrays of indices (i, j)") from None
-    checked = tuple(
-        _checked_indices(f"pairs[{k}]", p, samples) for k, p in enumerate((first, second))
-    )
-    if len(checked[0]) != len(checked[1]):
-        raise ValueError(
-            f"pairs must be two arrays of one length, got {len(checked[0])} and {len(checked[1])}"
-        )
-    return checked[0], checked[1]
-
-
-def _checked_indices(name: str, values: Any, samples: int) -> Indices:
-    indices = host_array(name, values)
-    if indices.ndim != 1 or indices.size == 0:
-        raise ValueError(f"{name} must be a vector of indices, got shape {indices.shape}")
-    if indices.dtype.kind not in "iu":
-        raise TypeError(f"{name} must hold integers, got dtype {indices.dtype}")
-    low, high = int(indices.min()), int(indices.max())
-    if low < 0 or high >= samples:
-        raise ValueError(f"{name} must lie in [0, {samples}), got {low if low < 0 else high}")
-    return np.array(indices, dtype=np.int64)
 
 
 def largest_eigenvalue(X: Matrix, pairs: tuple[Indices, Indices]) -> float:
     """Return an upper bound of the largest eigenvalue of ``H_ef = (z_e'z_f)^2``.
 
     ``H`` has no negative entry, so that every positive ``v`` proves ``lmax(H) <= max_e (Hv)_e / v_e``
-    (Collatz and Wielandt). Power iterations make it sharp.
+    (Collatz and Wielandt). Power iterations make the bound sharp.
     """
     first, second = pairs
     moving = np.linalg.norm(X[first] - X[second], axis=1) > 0.0
     n, bound = int(moving.sum()), math.inf
     if n == 0:
         return 0.0
-    # Only the Gram matrix of the samples matters: wide samples are replaced by a triangular factor.
+    # H depends on the Gram matrix of the samples alone: wide samples are replaced by a triangular factor.
     if X.shape[0] < X.shape[1]:
         X = np.asarray(np.linalg.qr(X.T, mode="r")).T
     to_pairs, v = pair_map(X, first[moving], second[moving]), np.ones(n)
@@ -273,35 +198,6 @@ def largest_eigenvalue(X: Matrix, pairs: tuple[Indices, Indices]) -> float:
         bound = min(bound, float(np.max(Hv / v)))
         if bound - inner(v, Hv) / inner(v, v) <= _POWER_ACCURACY * bound:
             break
-        # The floor keeps v positive where components of the graph decay; any positive v will do.
+        # The floor keeps v positive on components of the graph where it decays; any positive v is valid.
         v = np.maximum(Hv / np.max(Hv), 1e-13)
     return float(bound * (1.0 + 4.0 * n * eps(v)))
-
-
-def two_sides(N: int, pairs: tuple[Indices, Indices], targets: Matrix) -> Matrix | None:
-    """Return +-1 for the samples so that targets of 0 join and others, all equal, separate them, or None.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lopro.metric.pair_maps import two_sides
-    >>> two_sides(3, (np.array([0, 0]), np.array([1, 2])), np.array([0.0, 2.0]))
-    array([ 1.,  1., -1.])
-    """
-    top = float(targets.max())
-    apart = targets > 0.5 * top
-    if top <= 0.0 or not np.allclose(np.where(apart, top, 0.0), targets):
-        return None
-    first, second = pairs
-    graph = scipy.sparse.coo_array((np.ones(len(first)), (first, second)), shape=(N, N)).tocsr()
-    separates = {(int(i), int(j)) for i, j in zip(first[apart], second[apart], strict=True)}
-    order, parents = scipy.sparse.csgraph.breadth_first_order(graph, int(first[0]), directed=False)
-    if len(order) < N:
-        return None
-    sides = np.ones(N)
-    for node in order[1:]:
-        parent = int(parents[node])
-        flips = (parent, int(node)) in separates or (int(node), parent) in separates
-        sides[node] = -sides[parent] if flips else sides[parent]
-    consistent = np.array_equal(sides[first] != sides[second], apart)
-    return sides if consistent else None

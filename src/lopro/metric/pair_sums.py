@@ -1,4 +1,4 @@
-"""Weights of all pairs of samples without a list: sums of targets, constants and distances."""
+"""Weights of all pairs of samples without a list of pairs: sums of targets, constants and distances."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
 @dataclass(frozen=True)
 class Distances:
-    """Distances in a metric: ``a``, ``F = X A`` and the ``X`` they come from, so that ``K = F X'``."""
+    """Distances in a metric: ``a``, ``F = X A`` and the samples ``X``, so that ``K = F X'``."""
 
     a: Matrix
     F: Matrix
     X: Matrix
 
     def inner(self, other: Distances) -> float:
-        """Return the inner product with other distances of the same samples, over all pairs."""
+        """Return the inner product with other distances of the same samples over all pairs."""
         straight = len(self.a) * float(self.a @ other.a)
         crossed = float(self.a.sum()) * float(other.a.sum())
-        # Of the two forms of <K, L> the one with the smaller matrices.
+        # <K, L> in the form with matrices of d x d instead of N x N entries.
         return straight + crossed + 2.0 * float(np.vdot(self.F.T @ other.F, self.X.T @ other.X))
 
     @property
     def largest(self) -> float:
-        """A bound of the absolute distances: by Cauchy and Schwarz, with features of one size."""
+        """An upper bound of the absolute distances, by Cauchy and Schwarz with scaled features."""
         sizes = np.sqrt(np.square(self.X).mean(axis=0))
         sizes = np.where(sizes > 0.0, sizes, 1.0)
         lengths = (
@@ -42,7 +42,7 @@ class Distances:
 
 @dataclass(frozen=True)
 class PairSum:
-    """Weights of all pairs: a multiple of the targets, a constant, and multiples of distances."""
+    """Weights of all pairs: a multiple of the targets, a constant and multiples of distances."""
 
     target: float = 0.0
     constant: float = 0.0

@@ -11,15 +11,18 @@ from lopro.core.arrays import Array, asarray_like, namespace, take, to_numpy
 from lopro.core.validation import check_array, check_count, check_seed, host_array
 from lopro.metric.all_pairs import DIFFERENT, SAME, AllPairsLoss
 from lopro.metric.loss import PairLoss
-from lopro.metric.pair_maps import checked_pairs
+from lopro.metric.pair_indices import checked_pairs
 
 __all__ = ["DIFFERENT", "SAME", "pair_loss"]
 
-#: Up to this number of samples all pairs are listed: the list is short, and works in every array library.
+#: Up to this number of samples all pairs are listed: at most 19,900 pairs, with any array library. Beyond,
+#: the loss of all pairs is computed from moments.
 LISTED_UP_TO = 200
-#: Most pairs that are listed for libraries other than NumPy, all pairs of 2000 samples; more are sampled.
+#: The longest list of pairs with libraries other than NumPy, all pairs of 2000 samples: 32 MB of indices.
+#: Pairs of more samples are sampled.
 MAX_LISTED = 1_999_000
-#: Up to this number of pairs they are drawn without replacement; beyond, repetitions are dropped.
+#: Up to this number of pairs they are drawn from a permutation of all (80 kB); of more, repetitions are
+#: dropped.
 _FEW = 10_000
 
 
@@ -60,14 +63,14 @@ def pair_loss(
 
 
 def _by_moments(X: Array, max_pairs: int | None) -> bool:
-    """Whether to use all pairs, of too many samples for a list."""
+    """Whether to use all pairs without a list of them."""
     N = X.shape[0]
     every = max_pairs is None or max_pairs >= N * (N - 1) // 2
     return every and N > LISTED_UP_TO and isinstance(X, np.ndarray)
 
 
 def _differing(loss: PairLoss) -> PairLoss:
-    """Return the loss, whose samples are centred; raise an error if no pair differs in any feature."""
+    """Return the loss, whose samples are centred; raise `ValueError` if no pair differs in any feature."""
     # A feature that is constant among samples that pairs connect is exactly zero.
     if not bool(namespace(loss.X).any(loss.X * loss.X != 0.0)):
         raise ValueError("X has no feature in which the samples of any pair differ")
@@ -80,16 +83,16 @@ def _as_floats(X: Array) -> Array:
 
 
 def _centred(X: Array) -> Array:
-    """Return the samples less their mean: large offsets would round off the differences."""
-    # First less one sample: constant features become exactly zero.
+    """Return the samples less their mean: large offsets would increase the rounding errors of differences."""
+    # One sample is subtracted first: constant features become exactly zero.
     X = X - X[:1, :]
     return X - namespace(X).mean(X, axis=0, keepdims=True)
 
 
 def _centred_by_component(X: Array, first: Any, second: Any) -> Array:
-    """Return the samples less the mean of their component in the graph of the pairs.
+    """Return the samples less the mean of their connected component in the graph of the pairs.
 
-    Distances between components do not enter the loss, but would enter its rounding errors.
+    Distances between components do not enter the loss, but would increase its rounding errors.
     """
     N = X.shape[0]
     graph = scipy.sparse.coo_array((np.ones(len(first)), (first, second)), shape=(N, N))
@@ -151,25 +154,25 @@ def _classes(labels: Any, samples: int) -> Any:
 
 
 def _chosen_pairs(N: int, max_pairs: int, rng: np.random.Generator) -> tuple[Any, Any]:
-    """Return all pairs of samples, or a sample of them without repetition if they are too many."""
+    """Return all pairs of samples, or ``max_pairs`` distinct random ones if there are more."""
     count = N * (N - 1) // 2
     if count <= max_pairs:
         return np.triu_indices(N, 1)
     if max_pairs > count // 3 or count <= _FEW:
         numbers = rng.choice(count, max_pairs, replace=False)
     else:
-        # Draw twice as many as needed and drop the repetitions, without a list of all pairs.
+        # Draw twice the number required and drop repetitions: there is no list of all pairs.
         numbers = np.unique(rng.integers(0, count, 2 * max_pairs))
         numbers = rng.permutation(numbers)[:max_pairs]
     numbers = np.sort(numbers)
-    # Pair number p of the upper triangle, row by row: solve for the row, correct the rounding.
+    # Pair number p of the upper triangle, row by row: solve the quadratic equation for its row.
     row = N - 2 - np.floor(np.sqrt(2.0 * (count - 1 - numbers) + 0.25) - 0.5).astype(np.int64)
     start = row * (2 * N - row - 1) // 2
     return row, numbers - start + row + 1
 
 
 def _index_pairs(pairs: Any) -> tuple[Any, Any]:
-    """Take two index arrays, or one array with two columns."""
+    """Return two index arrays, given as such or as an array with two columns."""
     if isinstance(pairs, tuple) and len(pairs) == 2:
         return host_array("pairs[0]", pairs[0]), host_array("pairs[1]", pairs[1])
     array = host_array("pairs", pairs)

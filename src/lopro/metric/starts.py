@@ -1,4 +1,4 @@
-"""Good first matrices: a multiple of the identity, and a rank-one matrix from a linear programme.
+"""Starting points: a multiple of the identity, and a rank-one matrix from a linear program.
 
 Figures at constants are iterations of ``python -m benchmarks.constants metric`` with a tenth of the value and
 with ten times it, relative to those with the value; "lost" means that a fit is not certified in 20 s.
@@ -32,16 +32,16 @@ __all__ = [
 Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 Vector: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
-#: The linear programme is a start, and there is another one. It may take this part of the time left; and as
-#: Ctrl-C does not reach into it, so many steps, counted in entries of the samples: about a second. Before its
-#: first step each entry takes as long as so many operations of a matrix product. 1.00, 1.00
-#: for each; without the start 20 x 300 samples take 1.4 times the iterations, and 30 x 400 correlated ones
-#: end without a proof.
+#: Limits of the linear program, which yields one of two starting points: the share of the remaining time; the
+#: number of simplex iterations times the entries of the samples, about a second, because Ctrl-C does not
+#: interrupt it; and the time per entry before its first iteration, in operations of a matrix product. 1.00,
+#: 1.00 for each; without this start 20 x 300 samples take 1.4 times the iterations, and 30 x 400 correlated
+#: ones are not certified.
 FOR_A_START, WORK, SET_UP = 0.2, 2e8, 3e4
 
 
 def best_start(objective: SparseMetric) -> Matrix:
-    """Return the better of the two as a NumPy matrix.
+    """Return the better of the two starting points as a NumPy matrix.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def best_start(objective: SparseMetric) -> Matrix:
 
 @dataclass(frozen=True)
 class Start:
-    """``c I``, or ``v v'``, without the matrix.
+    """A starting point ``c I`` or ``v v'``, stored without the matrix.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Start:
     vector: Vector | None = None
 
     def on(self, features: Any) -> Matrix:
-        """Return the part of the matrix on some features."""
+        """Return the submatrix on some features."""
         if self.vector is None:
             return self.scale * np.eye(len(features))
         v = self.vector[features]
@@ -81,7 +81,7 @@ class Start:
 
 
 def first_start(objective: SparseMetric) -> Start:
-    """Return the better of the two starts; values are computed without matrices over all features."""
+    """Return the better of the two starting points, without forming matrices over all features."""
     loss = objective.loss
     along, square = loss.identity_terms()
     c, d = scaled_identity(loss), loss.X.shape[1]
@@ -97,7 +97,7 @@ def first_start(objective: SparseMetric) -> Start:
 
 
 def good_start(objective: SparseMetric, given: Array) -> Matrix:
-    """Return the given matrix in NumPy, or the best start where it is worse than zero.
+    """Return the given matrix in NumPy, or `best_start` if its value is not below that of zero.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def good_start(objective: SparseMetric, given: Array) -> Matrix:
 
 
 def useful(objective: SparseMetric, given: Array) -> bool:
-    """Whether a given start is better than zero; units that differ by much are the usual reason if not."""
+    """Whether a given start has a lower value than zero; with widely different units it may not."""
     return bool(to_numpy(given).any()) and objective.value(given) < objective.value(0.0 * given)
 
 
@@ -137,11 +137,11 @@ def scaled_identity(loss: PairLoss) -> float:
 
 
 def rank_one_direction(loss: PairLoss) -> Vector | None:
-    """Return the sparsest ``v`` by l1 norm for which ``v v'`` meets every target, or None.
+    """Return the ``v`` of least l1 norm for which ``v v'`` satisfies every target, or None.
 
-    With targets 0 and ``c`` that split the samples in two groups, ``x_i'v`` must take two values
-    ``sqrt(c)`` apart: linear equations, and the least ``|v|_1`` under them is a linear programme. Its
-    solution has no more nonzeros than there are samples, and ``|v|_1^2`` bounds the norm of ``v v'``.
+    With targets 0 and ``c`` that split the samples into two groups, ``x_i'v`` must take two values
+    ``sqrt(c)`` apart. The least ``|v|_1`` subject to these linear equations is a linear program. Its
+    solution has at most as many nonzeros as there are samples, and ``|v|_1^2`` bounds the norm of ``v v'``.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def rank_one_direction(loss: PairLoss) -> Vector | None:
     """
     N, d = loss.X.shape
     if d + 1 < N:
-        return None  # more equations than unknowns: hardly ever solvable
+        return None  # more equations than unknowns: rarely solvable
     sides = loss.sides()
     if sides is None:
         return None
@@ -162,9 +162,9 @@ def rank_one_direction(loss: PairLoss) -> Vector | None:
     if not deadline.affords(SET_UP * N * d / FOR_A_START):
         return None
     X = to_numpy(loss.X).astype(np.float64)
-    # Where there are sides, all targets but 0 are equal.
+    # Two groups exist only if all positive targets are equal.
     half = 0.5 * math.sqrt(loss.target_square / loss.target_size)
-    # Tolerances of the solver are absolute: with data and answer of size 1 they mean the same everywhere.
+    # Tolerances of the solver are absolute: data and solution are scaled to size 1.
     unit, size = power_of_two(float(np.abs(X).max(initial=0.0))), power_of_two(half)
     # v is the difference of two nonnegative vectors; the level between the groups is free.
     rows = np.hstack([X / unit, -X / unit, np.ones((N, 1))])

@@ -1,17 +1,16 @@
-r"""Coordinates in which ``sum_e z_e z_e'`` is the identity, on all features or on the largest ones.
+r"""Whitened coordinates, in which ``sum_e z_e z_e'`` is the identity, on all or on the largest features.
 
-Without the norm any invertible map of the features leaves the problem as it is. In coordinates in which
-``sum_e z_e z_e'`` is the identity it is as well conditioned as it can be, and features in which no pair
-differs are gone.
+Without the norm the problem is invariant under invertible maps of the features. In coordinates in which
+``sum_e z_e z_e'`` is the identity it is best conditioned, and features in which no pair differs drop out.
 
-With the norm they serve repairs of dual points (`LargeFeatures`), where some features are so large that the
-norm hardly matters to them. In the units of such features the box of ``Y`` is smaller than the rounding of
-``M(w)``, and a slack that is not quite psd could only be repaired at the price of the whole bound. For them
-(the set ``L``) ``Y`` is given up, which costs hardly anything, and the slack is repaired by ``M1`` itself
+With the norm these coordinates serve repairs of dual points (`LargeFeatures`) if some features are so large
+that the norm is negligible for them. In the units of such features the box of ``Y`` is smaller than the
+rounding errors of ``M(w)``, and to repair a slack that is not quite psd would cost the whole bound. On these
+features (the set ``L``) ``Y`` is set to zero, at negligible cost, and the slack is repaired by ``M1`` itself
 (M2.4 of the theory): with ``S + s B`` psd for ``B = M1`` on ``L`` and ``diag(M1)`` on the rest, ``kappa (w -
-s 1)`` is dual feasible for ``kappa <= tau / (max|Y| + s m)``, where ``m`` is the largest entry of ``M1`` that
-``B`` lacks. Between ``L`` and the rest ``Y`` keeps what differences of samples see of it: on what they do not
-see the slack has to vanish.
+s 1)`` is dual feasible for ``kappa <= tau / (max|Y| + s m)``, where ``m`` is the largest absolute entry of
+``M1 - B``. Between ``L`` and the rest ``Y`` is projected on the span of the differences of samples: outside
+of this span the slack has to vanish.
 
 Figures at constants are iterations of ``python -m benchmarks.constants metric`` with a tenth of the value and
 with ten times it, relative to those with the value; "lost" means that a fit is not certified in 20 s.
@@ -33,10 +32,10 @@ __all__ = ["RANK_TOLERANCE", "LargeFeatures", "White", "blocks", "white_pairs"]
 
 Indices = np.ndarray[Any, np.dtype[np.int64]]
 
-#: Directions in which the squares of the pairs' differences are this small count as rounding: 1.00, 1.00.
+#: Eigenvalues of ``M1`` below this share of the largest count as rounding error: 1.00, 1.00.
 RANK_TOLERANCE = 1e-13
-#: The norm hardly matters to features of size ``s`` if ``tau / s^2`` is below this share of the targets:
-#: 1.00, 1.00. Without these sets rank-deficient samples in units that differ have no bound to speak of.
+#: The norm is negligible for features of size ``s`` if ``tau / s^2`` is below this share of the targets:
+#: 1.00, 1.00. Without the sets ``L`` rank-deficient samples in widely different units have no useful bound.
 NEGLIGIBLE = 1e-4
 #: The largest number of sets ``L``: 1.00, 1.00.
 MOST = 4
@@ -44,34 +43,34 @@ MOST = 4
 
 @dataclass(frozen=True)
 class White:
-    """The pairs in white coordinates: samples ``x`` became ``x T``, and a matrix ``A`` is ``T A T'`` here."""
+    """The pairs in whitened coordinates: samples ``x`` are ``x T`` here, and ``A`` stands for ``T A T'``."""
 
     loss: PairLoss
     #: ``T``, of shape (d, k), in NumPy.
     T: Array
-    #: Its inverse from the left, of shape (k, d).
+    #: The left inverse of ``T``, of shape (k, d).
     inverse: Array
 
     def back(self, A: Array) -> Array:
-        """Return a matrix of the white coordinates in those of the features."""
+        """Return a matrix in whitened coordinates in those of the features."""
         A = self.T @ A @ self.T.T
         return 0.5 * (A + A.T)
 
     def forth(self, A: Array) -> Array:
-        """Return a matrix of the features in white coordinates; what no pair sees is lost."""
+        """Return a matrix of the features in whitened coordinates, less parts that no distance depends on."""
         A = self.inverse @ A @ self.inverse.T
         return 0.5 * (A + A.T)
 
     def multiplier_back(self, S: Array) -> Array:
-        """Return a multiplier: its inner product with `back` is the one it had with the matrix."""
+        """Return a multiplier of the features: inner products with `back` of matrices are preserved."""
         return self.inverse.T @ S @ self.inverse
 
 
 def white_pairs(loss: PairLoss, diagonal: Array) -> White | None:
-    """Return the pairs in coordinates in which ``M1``, of this diagonal, is the identity, or None.
+    """Return the pairs in coordinates in which ``M1``, which has this diagonal, is the identity, or None.
 
-    They come from the samples, not from ``M1``: in squares, rounding would hide directions in which samples
-    differ clearly and which may separate the classes.
+    They are computed from the samples instead of ``M1``: in squares, rounding would hide directions in which
+    samples differ clearly and which may separate the classes.
 
     Examples
     --------
@@ -95,7 +94,7 @@ def white_pairs(loss: PairLoss, diagonal: Array) -> White | None:
     U, lengths, V = U[:, clear], lengths[clear], V[clear]
     inside = loss.with_samples(from_numpy(U, loss.X))
     values, vectors = np.linalg.eigh(to_numpy(inside.adjoint(inside.ones())))
-    # Samples that no chain of pairs connects may differ in ways that no pair sees.
+    # Samples in different connected components may differ in directions on which no distance depends.
     seen = values > RANK_TOLERANCE * values[-1]
     if not seen.any():
         return None
@@ -110,19 +109,19 @@ def white_pairs(loss: PairLoss, diagonal: Array) -> White | None:
 
 @dataclass(frozen=True)
 class LargeFeatures:
-    """The pairs in coordinates in which ``B`` is the identity."""
+    """The pairs in coordinates in which the matrix ``B`` of a repair is the identity."""
 
     loss: PairLoss
     large: Indices
     white: White
-    #: The other features come last in these coordinates, multiplied by these roots.
+    #: The other features, which come last in these coordinates, multiplied by ``roots``.
     rest: Indices
     roots: Array
-    #: The largest entry off the diagonal of ``M1`` that ``B`` lacks.
+    #: The largest absolute entry of ``M1 - B``.
     largest: float
 
     def slack(self, Y: Array, w: Array) -> tuple[Array, float]:
-        """Return ``Y - M(w)`` in these coordinates, and the largest entry of the ``Y`` that was taken."""
+        """Return ``Y - M(w)`` in these coordinates, and the largest absolute entry of the projected ``Y``."""
         S = -self.loss.adjoint(w)
         if len(self.rest) == 0:
             return S, 0.0
@@ -138,7 +137,7 @@ class LargeFeatures:
 
 
 def blocks(loss: PairLoss, tau: float, M1: Array, diagonal: Array) -> tuple[LargeFeatures, ...]:
-    """Return the repairs worth trying: the sets ``L`` of the largest features, cut where sizes jump."""
+    """Return the repairs to try: sets ``L`` of the largest features, which end at large gaps of sizes."""
     off = np.abs(to_numpy(M1))
     np.fill_diagonal(off, 0.0)
     squares = to_numpy(diagonal)
@@ -155,7 +154,7 @@ def blocks(loss: PairLoss, tau: float, M1: Array, diagonal: Array) -> tuple[Larg
 
 
 def _cuts(logs: np.ndarray[Any, Any], count: int) -> list[int]:
-    """Return how many of the features, in falling order, may be in ``L``: where the sizes fall most."""
+    """Return candidate sizes of ``L``, at most ``count``: those at the largest gaps of the sorted sizes."""
     if count == 0:
         return []
     jumps = np.append(logs[:-1] - logs[1:], np.inf)[:count]

@@ -1,18 +1,18 @@
-r"""The problem on a working set of features: its state, its best points, and the features to add.
+r"""The problem on a working set of features: ADMM, its best primal and dual points, and pricing.
 
-Features are added where the objective would decrease, by the solution of a small lasso problem for each.
+A feature is added if it can lower the objective, which the solution of a small lasso problem decides.
 Let ``A`` be optimal among matrices supported on the features ``F``, with multiplier ``S`` of the cone there
 and pair weights ``w``. Adding a little of ``v v'``, with ``v = x`` on ``F`` and 1 on a feature ``i`` outside,
 changes the objective at the rate
 
     ``q_i(x) = x'S x - 2 M_iF x + 2 tau |x|_1 - M_ii``,     ``M = sum_e w_e z_e z_e'``,
 
-so that feature ``i`` is to be added if the least ``q_i`` is negative. By duality, if it is not, ``S`` extends
-to the features ``F`` and ``i``.
+so that feature ``i`` is to be added if the minimum of ``q_i`` is negative. By duality, if it is not, ``S``
+extends to the features ``F`` and ``i``.
 
-``S`` is singular (it vanishes on the range of ``A``), so that ``q_i`` may be unbounded below. The
-question is therefore whether ``q_i(x) < -rho (1 + |x|^2)`` for some ``x``, with a small ``rho``: the
-minimiser of the difference of the two sides, which is strongly convex, answers it.
+``S`` is singular (it vanishes on the range of ``A``), so that ``q_i`` may be unbounded below. The criterion
+is therefore whether ``q_i(x) < -rho (1 + |x|^2)`` for some ``x``, with a small ``rho``; the difference of the
+two sides is strongly convex, and its minimiser decides.
 
 Figures at constants are iterations of ``python -m benchmarks.constants metric`` with a tenth of the value and
 with ten times it, relative to those with the value; "lost" means that a fit is not certified in 20 s.
@@ -38,20 +38,21 @@ __all__ = ["Features", "WorkingProblem", "prices"]
 Features: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
-#: Iterations of ADMM between two computations of the gap (1.13, lost), and the limit of gaps in a row without
-#: progress (1.00, 1.00).
+#: Iterations of ADMM between two computations of the gap (1.13, lost), and the number of consecutive gaps
+#: without progress after which it stops (1.00, 1.00).
 CHECK_EVERY, PATIENCE = 50, 120
-#: After so many iterations with a gap of still more than this an interior point method is used, where
-#: features are few (0.98, 1.00; 1.00, 1.00), and after some more whatever the gap (0.93, 1.00). 569 x 30
-#: samples of breast cancer in raw units end at a gap of 7 % without it, of 1e-5 with it.
+#: With few features an interior point method is used after ``SLOW`` iterations if the gap still exceeds
+#: ``SLOW_GAP`` (0.98, 1.00; 1.00, 1.00), and after ``LONG`` ones in any case (0.93, 1.00). 569 x 30 samples
+#: of breast cancer in raw units end at a gap of 7 % without it, of 1e-5 with it.
 SLOW, SLOW_GAP, LONG = 500, 0.1, 2000
-#: Its relative accuracy: 1.00, 1.00.
+#: The relative accuracy of the interior point method: 1.00, 1.00.
 INTERIOR_ACCURACY = 1e-10
-#: A feature without partners is idle if its entry is below this share of the largest: 0.99, 0.99.
+#: A feature without entries off the diagonal is removed if its diagonal entry is below this share of the
+#: largest: 0.99, 0.99.
 IDLE = 1e-6
-#: The answer goes without features below the first of these shares that costs less than this part of the
-#: accuracy. They change which features are zero, and no count (1.00, 1.00).
-SHARES, UNFELT = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6), 0.1
+#: The answer omits features below the largest of these shares at which the increase of the objective is less
+#: than ``OMISSION_COST`` times the accuracy. They affect which features are zero, and no count (1.00, 1.00).
+SHARES, OMISSION_COST = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6), 0.1
 
 
 class WorkingProblem:
@@ -84,25 +85,25 @@ class WorkingProblem:
         self.objective = objective
         self.features = features
         self.admm = Consensus(objective.restricted(features), start)
-        # The start counts as a point: on easy problems nothing is better.
+        # The start is a candidate: on easy problems no later point is better.
         self.point: Matrix = self.admm.projected(start)
         self.fun = float(self.admm.objective.value(self.point))
         self.sparse_fun, self.sparse_point = np.inf, self.point
         self.accuracy = np.inf
         self._left: set[int] = set()
-        #: Whether an interior point method was used on these features.
-        self._asked = False
+        #: Whether the interior point method was used on these features.
+        self._interior_tried = False
         self.bound, self.multiplier = -np.inf, self.admm.multiplier()
 
     @property
     def outside(self) -> Features:
-        """The features that are not in the working set, though some pair differs in them."""
+        """The features outside of the working set in which some pair differs."""
         present = to_numpy(self.objective.spread.diagonal) <= 0.0
         present[self.features] = True
         return np.flatnonzero(~present)
 
     def join(self, added: Features) -> None:
-        """Add features, remove idle ones, and continue ADMM from its present state."""
+        """Add features, remove unused ones, and continue ADMM from its present state."""
         kept, more = self._in_use(), len(added)
         features = np.concatenate([self.features[kept], added])
         objective = self.objective.restricted(features)
@@ -110,30 +111,30 @@ class WorkingProblem:
         point = np.pad(self.point[np.ix_(kept, kept)], (0, more))
         sparse_point = np.pad(self.sparse_point[np.ix_(kept, kept)], (0, more))
         funs = float(objective.value(point)), float(objective.value(sparse_point))
-        # Time may run out in any line above, so that the state changes below, all at once.
+        # Any line above may raise `OutOfTime`, so that the state changes below, all at once.
         self._left.update(np.delete(self.features, kept).tolist())
         self.features, self.admm = features, admm
         self.point, self.sparse_point = point, sparse_point
         self.fun, self.sparse_fun = funs
-        # Bounds for other features need not hold for these.
-        self.bound, self._asked = -np.inf, False
+        # Bounds for the former features need not hold for these.
+        self.bound, self._interior_tried = -np.inf, False
 
     def _in_use(self) -> Features:
         """Return the positions of the features to keep; those added a second time stay, to avoid cycles."""
         B = self.admm.B
         off = np.abs(B).sum(axis=0) - np.abs(B.diagonal())
-        # With the trace, the copy with zeros has them on its diagonal too.
+        # With the trace, the sparse copy has zeros on its diagonal too.
         diagonal = B.diagonal() if self.objective.trace > 0.0 else self.admm.C.diagonal()
         used = (off > 0.0) | (diagonal > IDLE * diagonal.max())
         back = np.isin(self.features, list(self._left))
         return np.flatnonzero(used | back)
 
     def solve(self, accuracy: float, tick: Callable[[], bool], for_zeros: float = np.inf) -> bool:
-        """Advance ADMM to this relative gap on the working set.
+        """Advance ADMM to this relative gap on the working set; return False if a budget is exhausted.
 
-        Exact zeros may cost as much, and no more than ``for_zeros``. Returns False when ``tick``, called
-        after each iteration, says that a budget has run out. `reached` says whether a run that ends has the
-        accuracy.
+        Exact zeros may cost as much, but no more than ``for_zeros``. ``tick`` is called after each iteration
+        and returns False when a budget is exhausted. If ADMM stalls, the result is True, and `reached` tells
+        whether the accuracy was attained.
         """
         self.accuracy = min(accuracy, for_zeros)
         progress, spent = StallCheck(PATIENCE), 0
@@ -154,46 +155,47 @@ class WorkingProblem:
                 return True
 
     def _by_interior_point(self) -> bool:
-        """Go to where an interior point method ends, if that is better; False if it is not, or known."""
-        if self._asked:
+        """Move to the solution of the interior point method, once; return False if it is not better."""
+        if self._interior_tried:
             return False
-        self._asked = True
+        self._interior_tried = True
         found = self.admm.by_interior_point(INTERIOR_ACCURACY)
         if found is None or not found.objective.value(found.C) <= self.fun:
             return False
         self.admm = found
         self._update_best()
-        # From a solution, one iteration finds the zeros.
+        # One iteration of ADMM from a solution yields its zeros.
         found.step()
         self._update_best()
         return True
 
     @property
     def answer(self) -> Matrix:
-        """The best point with exact zeros, unless that costs more than the required accuracy."""
+        """The best point with exact zeros if they cost no more than the accuracy, else the best point."""
         allowed = self.accuracy * self._scale
         exact_zeros = self.sparse_fun <= self.fun + allowed
         best = self.sparse_point if exact_zeros else self.point
-        most = (self.sparse_fun if exact_zeros else self.fun) + UNFELT * allowed
+        most = (self.sparse_fun if exact_zeros else self.fun) + OMISSION_COST * allowed
         choices = (self._selected(best, share) for share in SHARES)
         return next((A for A in choices if self.admm.objective.value(A) <= most), best)
 
     def _selected(self, A: Matrix, share: float) -> Matrix:
-        """Return it without the features that count less than this, next to the first: what is psd stays so.
+        """Return ``A`` without features whose contribution is below this share of the largest.
 
-        Features join for the sake of the proof, too, or were there from the beginning.
+        A psd matrix remains psd. Some features were added for the proof alone, or were there from the
+        beginning.
         """
-        felt = A.diagonal() * to_numpy(self.admm.objective.spread.diagonal)
-        kept = felt > share * felt.max(initial=0.0)
+        sizes = A.diagonal() * to_numpy(self.admm.objective.spread.diagonal)
+        kept = sizes > share * sizes.max(initial=0.0)
         return np.asarray(A * (kept[:, None] & kept))
 
     @property
     def gap(self) -> float:
-        """The gap of the best point among those that live on the working set."""
+        """The gap of the best point, among matrices on the working set."""
         return self.fun - self.bound
 
     def reached(self, accuracy: float) -> bool:
-        """Whether the gap is within this accuracy, relatively."""
+        """Whether the relative gap is within this accuracy."""
         return self.gap <= accuracy * self._scale
 
     @property
@@ -217,7 +219,7 @@ class WorkingProblem:
             self.bound, self.multiplier = found[0], multiplier
 
     def violated(self, most: int, threshold: float) -> Features:
-        """Return the features outside whose dual constraints are violated most, if any are."""
+        """Return the features outside of the working set with the largest violations of dual constraints."""
         outside = self.outside
         if outside.size == 0:
             return outside
@@ -231,7 +233,7 @@ class WorkingProblem:
         active = np.flatnonzero(np.abs(M).max(axis=0, initial=0.0) > self.objective.l1)
         if active.size:
             parts = S, M[:, active], diagonal[active]
-            # Thousands of small problems at once: solved on the device of the samples.
+            # Thousands of small problems are solved together, on the device of the samples.
             cone, columns, own = (from_numpy(part, self.objective.loss.X) for part in parts)
             found[active] = to_numpy(prices(cone, columns, own, self.objective.l1, threshold))
         # Violations below the threshold are ignored.
@@ -247,9 +249,9 @@ def prices(
     threshold: float = 1e-3,
     steps: int = 300,
 ) -> Array:
-    """Return for each feature a small ``q_i``, relative to ``1 + |x|^2``; where negative, it is to be added.
+    """Return for each feature a small value of ``q_i / (1 + |x|^2)``: if negative, it is to be added.
 
-    With enough steps it is below ``-threshold |M_ii|`` if any ``x`` makes it so.
+    With enough steps the value is below ``-threshold |M_ii|`` if any ``x`` makes it so.
 
     Parameters
     ----------
@@ -264,8 +266,8 @@ def prices(
     threshold : float
         Least violation, relative to ``M_ii``, at which a feature is added.
     steps : int
-        Accelerated proximal steps; any ``x`` that makes ``q_i`` negative proves the point, so it need not
-        be the best.
+        Number of accelerated proximal steps; any ``x`` with a negative ``q_i`` suffices, so that it need not
+        be the minimiser.
 
     Examples
     --------

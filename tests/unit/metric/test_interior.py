@@ -77,7 +77,7 @@ def test_slow_progress_is_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(working_set, "PATIENCE", 20)
     X, labels = classes(0, 30, 5)
     work = WorkingProblem(SparseMetric(AllPairsLoss(X, labels), 0.02), np.arange(5), np.eye(5))
-    work._asked = True
+    work._interior_tried = True
     checks = 0
 
     def falling() -> None:
