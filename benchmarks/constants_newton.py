@@ -14,7 +14,7 @@ from lopro.methods.semidefinite import semidefinite_form
 from lopro.newton.sdp import SemidefiniteProgram, solve
 from lopro.objectives import HingeLoss, L1Norm, LeastSquares, Linear, Logistic, Quadratic
 
-__all__ = ["over_matrices", "over_vectors", "programs"]
+__all__ = ["over_factors", "over_matrices", "over_vectors", "programs"]
 
 
 def over_matrices() -> Iterator[tuple[str, Callable[[], Any]]]:
@@ -70,6 +70,32 @@ def over_matrices() -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "low rank", lambda: lopro.fixed_diagonal((W + W.T) / 4)
     yield "correlation", lambda: lopro.nearest_correlation(G)
     yield "correlation, far", lambda: lopro.nearest_correlation(np.clip(2.0 * C, -1.0, 1.0))
+
+
+def over_factors() -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Yield problems over matrices with a given diagonal: sparse linear costs, and weighted distances."""
+    rng = np.random.default_rng(3)
+    for n, density in ((80, 0.05), (120, 0.3)):
+        W = scipy.sparse.random_array((n, n), density=density, rng=rng).toarray()
+        W = np.sign(rng.standard_normal((n, n))) * W
+        yield f"linear, {n}", lambda C=W + W.T: lopro.fixed_diagonal(C)
+    n = 40
+    at, (i, j) = np.arange(n), np.triu_indices(n, 1)
+    ones = Affine.entries((at, at), 1.0, 1.0, shape=(n, n))
+    for name, scale, step in (
+        ("near", 0.3, 0),
+        ("far", 2.0, 0),
+        ("entries", 0.3, 7),
+        ("many", 0.3, 3),
+    ):
+        G = scale * rng.standard_normal((n, n))
+        weights = rng.random((n, n)) + 0.1
+        f = lopro.objectives.SquaredDistance(G + G.T, weights=weights + weights.T)
+        members = [lopro.constraints.PSDCone(n), ones]
+        if step:
+            members.append(Affine.entries((i[::step], j[::step]), 0.1, 0.1, shape=(n, n)))
+        problem = lopro.Problem(f, Intersection(*members))
+        yield f"weighted, {name}", lambda p=problem: lopro.solve(p, method=lopro.LowRankFactors())
 
 
 def over_vectors() -> Iterator[tuple[str, Callable[[], Any]]]:

@@ -49,6 +49,6 @@ def test_bounds_of_variables_absorb_what_is_left_of_the_multipliers() -> None:
     parts = SplitTerms.of(lopro.Problem(lopro.objectives.TotalVariation(4), box), (4,))
     images = tuple(0.0 * w for w in parts.images(np.zeros(4)))
     r = np.array([1.0, -2.0, 0.5, 3.0])
-    found = bound._absorbed(parts, bound._Dual(images, (), r, 0.0), np.zeros(4))
+    found = bound._absorbed(parts, bound._Dual(images, (), r, 0.0))
     assert not found.r.any() and 0.0 < found.error < 1e-14
     np.testing.assert_array_equal(parts.pullback(found.v), -r)

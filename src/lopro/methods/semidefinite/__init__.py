@@ -1,4 +1,4 @@
-"""Methods for positive semidefinite matrices that satisfy rows, with linear and quadratic objectives."""
+"""Methods for linear and quadratic objectives over positive semidefinite matrices that satisfy rows."""
 
 from lopro.methods.semidefinite.engines import SemidefiniteEngines
 from lopro.methods.semidefinite.form import nearest_form, semidefinite_form

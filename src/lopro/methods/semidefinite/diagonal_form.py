@@ -1,4 +1,4 @@
-"""Costs over positive semidefinite matrices with a given diagonal, given with X or with a factor of it."""
+"""Problems over positive semidefinite matrices with a given diagonal, posed in X or in a factor of X."""
 
 from __future__ import annotations
 
@@ -31,32 +31,35 @@ __all__ = [
     "diagonal_form",
 ]
 
-#: Share of nonzero entries up to which a dense cost is multiplied as a sparse matrix. Time of the sparse over
-#: the dense product with a factor, measured on one core: for n = 400: 0.5, 1.1 and 1.8 with shares of 0.1,
-#: 0.25 and 0.4; n = 1000: 0.4, 1.1 and 1.8.
+#: Largest share of nonzero entries with which a dense cost is multiplied as a sparse matrix. Time of the
+#: sparse product with a factor over that of the dense one, on one core: 0.5, 1.1 and 1.8 with shares of 0.1,
+#: 0.25 and 0.4 for n = 400; 0.4, 1.1 and 1.8 for n = 1000.
 _SPARSE = 0.25
+#: Least size of a column of the first factor, relative to the largest: rows that have no entry in the
+#: positive part of the target get a direction.
+_LEAST_COLUMN = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
 class DiagonalForm:
     """``min <C, X>`` or ``1/2 sum W_ij (X_ij - G_ij)^2`` over positive semidefinite X with the diagonal d.
 
-    Of a squared distance other entries may be fixed, too.
+    With a squared distance other entries may be fixed as well.
 
     Attributes
     ----------
     problem : Problem
-        As it was posed.
+        The problem as it was posed.
     diagonal : array
-        d, positive.
+        The positive diagonal d.
     C : array or scipy.sparse array, optional
-        The symmetric cost.
+        The symmetric cost matrix.
     W, G : arrays, optional
         Symmetric weights and target of a squared distance.
     rank : int, optional
-        Columns of the factor, where the problem is posed with one.
+        Number of columns of the factor, if the problem is posed in a factor.
     fixed : array of bool, optional
-        Symmetric: the entries beside the diagonal that are those of G.
+        Symmetric: the entries off the diagonal that are fixed to those of G.
     """
 
     problem: Problem
@@ -73,28 +76,28 @@ class DiagonalForm:
         return np.sqrt(self.diagonal)
 
     @property
-    def _plain(self) -> bool:
+    def _unit_diagonal(self) -> bool:
         return bool((self.diagonal == 1.0).all())
 
     def cost(self) -> LinearCost | WeightedDistance:
-        """Return the cost of the matrix with a diagonal of ones: ``X_ij / sqrt(d_i d_j)``."""
-        pairs = 1.0 if self._plain else self.roots[:, None] * self.roots
+        """Return the cost as a function of the matrix ``X_ij / sqrt(d_i d_j)``, with a diagonal of ones."""
+        pairs = 1.0 if self._unit_diagonal else self.roots[:, None] * self.roots
         if self.C is None:
             return WeightedDistance(self.W * (pairs * pairs), self.G / pairs, self.fixed)
-        if not self._plain and scipy.sparse.issparse(self.C):
+        if not self._unit_diagonal and scipy.sparse.issparse(self.C):
             R = scipy.sparse.diags_array(self.roots)
             return LinearCost(scipy.sparse.csr_array(R @ self.C @ R))
-        return LinearCost(self.C if self._plain else self.C * pairs)
+        return LinearCost(self.C if self._unit_diagonal else self.C * pairs)
 
     def rounding(self) -> float:
-        """Return a bound on the change of a distance by rounding of scaled weights and targets."""
-        if self.C is not None or self._plain:
+        """Return a bound on the error of a distance from the rounding of scaled weights and targets."""
+        if self.C is not None or self._unit_diagonal:
             return 0.0
         pairs = self.roots[:, None] * self.roots
         return 16.0 * EPS * float((self.W * (pairs + np.abs(self.G)) ** 2).sum())
 
     def start(self, rank: int | None) -> Array:
-        """Return a factor to begin with: at random, or the positive part of the target of a distance."""
+        """Return the first factor: a random one, or that of the positive part of the target of a distance."""
         n = len(self.diagonal)
         if self.C is not None:
             shape = n, min(rank or default_rank(n), n)
@@ -104,26 +107,25 @@ class DiagonalForm:
         count("eigendecompositions")
         values, vectors = np.linalg.eigh(M)
         p = min(n, rank or max(1, int(np.count_nonzero(values > 0.0))))
-        # Rows without an entry in the positive part get a direction by the least size.
-        sizes = np.maximum(values[n - p :], 1e-3 * float(values[-1]))
+        sizes = np.maximum(values[n - p :], _LEAST_COLUMN * float(values[-1]))
         return np.asarray(vectors[:, n - p :] * np.sqrt(sizes))
 
     def share(self, like: Array) -> float:
-        """Return the share of the identity that makes a matrix with a diagonal of ones provably semidefinite.
+        """Return the share of the identity that makes a matrix of unit diagonal provably semidefinite.
 
-        It is what a Cholesky factorisation needs, and what rounding to the precision of ``like`` may take off
-        eigenvalues.
+        It covers the rounding error of a Cholesky factorisation, and the change of eigenvalues by rounding to
+        the precision of ``like``.
         """
         n = len(self.diagonal)
         share = 4.0 * gamma(n + 2) * n
         return share + 2.0 * math.sqrt(n) * eps(like) if is_single(like) else share
 
     def candidate(self, V: Array, like: Array, share: float) -> Array:
-        """Return the point for a factor with rows of unit norm, mixed with a share of the identity."""
+        """Return the point of a factor V with rows of unit norm: ``(1 - share) V V' + share I``, scaled."""
         if self.rank is not None:
             return np.asarray(V * self.roots[:, None])
         X = (1.0 - share) * (V @ V.T)
-        if not self._plain:
+        if not self._unit_diagonal:
             X *= self.roots[:, None] * self.roots
         if self.fixed is not None:
             X[self.fixed] = self.G[self.fixed]
@@ -138,14 +140,14 @@ class DiagonalForm:
     def inequality(self, x: Array, Z: Any, y: Array) -> ValidInequality | None:
         """Return ``<Z, X> >= d'y``, with the multipliers of the diagonal signed as those of upper sides.
 
-        None where other entries are fixed. Z is the slope off the diagonal, and y holds the multipliers
-        without its diagonal, in scaled units.
+        None if other entries are fixed. Z is the slope off the diagonal, and y holds the multipliers of the
+        scaled diagonal without the slope there.
         """
         if self.fixed is not None:
             return None
         y = y / self.diagonal
         own = self._diagonal_slope()
-        if self.rank is not None:  # what they prove is about X, not about its factor
+        if self.rank is not None:  # the multipliers are those of X, not of its factor
             return ValidInequality(np.zeros_like(x), 0.0, (-(y + own),))
         constraint = self.problem.constraint
         members = constraint.members()
@@ -161,11 +163,11 @@ class DiagonalForm:
 
 
 def default_rank(n: int) -> int:
-    """Return the columns that a factor of a linear cost begins with: half of ``sqrt(2 n)``.
+    """Return the first number of columns of the factor for a linear cost: half of ``sqrt(2 n)``.
 
-    With ``sqrt(2 n)`` of them local minima are global (Boumal et al.); optimal ranks are smaller (G1: 13,
-    G32: 12), a step takes time in proportion, and where half is too few the slack shows it and a column is
-    added.
+    With ``sqrt(2 n)`` columns local minima are global (Boumal et al., 2016). Optimal ranks are smaller (G1:
+    13, G32: 12), and the time of a step is proportional to the rank. If half is too few, the slack has a
+    negative eigenvalue and a column is added.
     """
     return max(2, math.ceil(math.sqrt(n / 2.0)))
 
@@ -212,8 +214,8 @@ def diagonal_form(problem: Problem) -> DiagonalForm:
 def _weighted(f: Objective) -> tuple[Array, Array] | None:
     """Return weights and target of a weighted squared distance on symmetric matrices; None for others.
 
-    On these the entries (i, j) and (j, i) are one: their weights count together, and their target is the
-    mean.
+    For symmetric matrices the entries (i, j) and (j, i) share the mean of their weights and the weighted mean
+    of their targets.
     """
     found = _weighted_distance(f)
     if found is None or found[0] <= 0.0:
@@ -231,9 +233,9 @@ _TWICE = "entries beside the diagonal are fixed only for squared distances with 
 
 
 def check_diagonal_form(problem: Problem) -> None:
-    """Raise unless rows are the entries of the diagonal, each once, and the cost is linear or weighted.
+    """Raise unless the rows fix each diagonal entry once and the cost is linear or a weighted distance.
 
-    With a weighted cost other entries may be fixed as well.
+    With a weighted distance other entries may be fixed as well.
     """
     is_weighted = _weighted_distance(problem.objective) is not None
     if is_weighted:

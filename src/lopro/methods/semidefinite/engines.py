@@ -1,4 +1,4 @@
-"""Semidefinite programs: by Newton's method of multipliers or by Clarabel, proved by us."""
+"""Semidefinite programs, by Newton's method of multipliers or by Clarabel."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ from lopro.protocol import Candidate, Candidates, Card, ProvedBound, Workbench
 
 __all__ = ["SemidefiniteEngines"]
 
-#: Of the time that is left: a last point may have to be projected.
+#: Share of the remaining time for the engines: projecting the last point takes a part of the rest. A tenth
+#: and ten times as much change nothing in ``python -m benchmarks.constants methods.semidefinite``.
 _SHARE = 0.8
 _NAMES = {"newton": "Newton's method of multipliers", "clarabel": "Clarabel on the dual form"}
 
@@ -39,21 +40,21 @@ class SemidefiniteEngines:
 
     Problem: min <C, X> s.t. l <= <A_k, X> <= u, X positive semidefinite, given as `Linear` over an
     `Intersection` of a `PSDCone` (or a `Spectrahedron`) with `Affine` sets, polyhedra and boxes of matrices.
-    Oracles: none, it reads the data. Indices that neither C nor a row connects are blocks of their own.
+    Oracles: none; it reads the data. Indices that neither C nor a row connects form separate blocks.
 
-    The cheaper of the two comes first: a step of the interior point method costs the cube of
-    the entries of a block, or of the cliques of a sparse one, and fifteen steps are enough; Newton's method
-    takes about sixty eigendecompositions. If the gap of the first is not closed, the other runs.
+    The cheaper of the two runs first: a step of the interior point method costs the cube of the number of
+    entries of a block, or of the cliques of a sparse one, and about fifteen steps suffice; Newton's method
+    takes about sixty eigendecompositions. If the first does not prove the gap, the other runs.
 
     The proof does not depend on the engine: ``C - A*y`` is proved to be positive semidefinite by a
-    Cholesky factorisation with bounds of its rounding. Where no row bounds the trace of feasible matrices,
-    the certificate states the radius in which it holds. INFEASIBLE and UNBOUNDED are reported only with
+    Cholesky factorisation with bounds of its rounding error. If no row bounds the trace of feasible matrices,
+    the certificate states the radius within which it holds. INFEASIBLE and UNBOUNDED are reported only with
     multipliers, or a ray, that have been checked.
 
     Parameters
     ----------
     engines : tuple of "newton" and "clarabel", optional
-        The solvers, in this order; by default as above.
+        The engines to run, in this order; by default the cheaper one first.
 
     References
     ----------
@@ -63,7 +64,7 @@ class SemidefiniteEngines:
 
     Examples
     --------
-    The least eigenvalue of a matrix:
+    The smallest eigenvalue of a matrix:
 
     >>> import numpy as np, lopro
     >>> f = lopro.objectives.Linear(np.array([[2.0, 1.0], [1.0, 2.0]]))
@@ -94,7 +95,7 @@ class SemidefiniteEngines:
         check_form(problem, distance=False)
 
     def plan(self, problem: Problem) -> str:
-        """Return in words which engine runs first on a problem, and why; nothing is solved."""
+        """Return a description of the engine that runs first on a problem, and why; nothing is solved."""
         program = semidefinite_form(problem).program
         sizes = sorted((b.size for b in program.blocks if not b.diagonal), reverse=True)
         blocks = (
@@ -152,7 +153,7 @@ def _bound(form: SemidefiniteForm, outcome: Outcome, bench: Workbench) -> Proved
         else:
             radius = form.length(outcome.radius)  # from zero
             source = f"{source}, for traces up to {outcome.radius:.3g}"
-    # Of an inequality only multipliers of one sign are valid; what the cone lacks then is its shift.
+    # Multipliers of inequalities must have the valid sign; a shift makes the slack semidefinite again.
     y = form.rows.signed(outcome.multipliers)
     shift = judge.dual(y).slope
     dual = form.duals(bench.problem.constraint.members(), y, True, shift)
@@ -172,7 +173,7 @@ def _raise_if_unsolvable(form: SemidefiniteForm, outcome: Outcome, bench: Workbe
         )
     if outcome.status is not Status.UNBOUNDED:
         return
-    # That the objective falls along a ray matters only where there is a point to begin at.
+    # A ray along which the objective decreases proves unboundedness only together with a feasible point.
     set_ = form.set_
     deadline = current_deadline()
     point = set_.nearest().solve(np.zeros((set_.size,) * 2), stopped=lambda: deadline.passed)

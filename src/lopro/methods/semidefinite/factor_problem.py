@@ -1,4 +1,4 @@
-"""Linear costs over positive semidefinite matrices with a given diagonal, in a factor V of them."""
+"""Linear costs over positive semidefinite matrices with a given diagonal, posed in a factor V."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class FactorCost(Objective):
 
 
 class RowLengths(Constraint):
-    """Factors V with ``|v_i|^2 = d_i``: those of matrices ``V V'`` with the diagonal d."""
+    """The factors V with ``|v_i|^2 = d_i``, for which ``V V'`` has the diagonal d."""
 
     def __init__(self, diagonal: Array, rank: int) -> None:
         self.diagonal, self.shape = diagonal, (len(diagonal), rank)

@@ -1,4 +1,4 @@
-"""Problems over matrices as semidefinite programs: cost, rows, and the blocks that they fall into."""
+"""The form of a problem over matrices as a semidefinite program: cost, rows, and blocks."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class SemidefiniteForm:
-    """A semidefinite program, and the way back to the matrix and to the members of the set.
+    """A semidefinite program, and the conversion of its solution to a matrix and multipliers of the members.
 
     Attributes
     ----------
     program : SemidefiniteProgram
-        One block for each set of indices that cost and rows connect; slacks and indices that stand alone
-        make up a last, diagonal one.
+        One block for each set of indices that cost and rows connect; slacks and isolated indices form a last,
+        diagonal block.
     indices : tuple of arrays
         The indices of each block; those of the diagonal block are followed by the slacks.
     cost : array
-        The whole matrix C.
+        The cost matrix C of all indices.
     set_ : MatrixRows
         The rows.
     rows : StandardRows
-        The same as equations.
+        The rows as equations with slacks.
     """
 
     program: SemidefiniteProgram
@@ -58,7 +58,7 @@ class SemidefiniteForm:
     rows: StandardRows
 
     def matrix(self, X: tuple[Any, ...]) -> Any:
-        """Return the matrix that blocks make up; zeros between them."""
+        """Return the matrix with these diagonal blocks, and zeros elsewhere."""
         whole = np.zeros((self.set_.size, self.set_.size))
         for block, at, x in zip(self.program.blocks, self.indices, X, strict=True):
             if block.diagonal:
@@ -68,23 +68,23 @@ class SemidefiniteForm:
         return whole
 
     def traces(self, length: float) -> float:
-        """Return the largest trace, slacks included, that a matrix of this norm can have."""
+        """Return a bound on the trace, slacks included, of matrices of this norm."""
         sizes = np.sqrt(np.asarray(self.rows.A.multiply(self.rows.A).sum(axis=1)).ravel())
         k, units = self.rows.slack.nonzero()[0], np.abs(self.rows.slack.data)
         slacks = float(((np.abs(self.rows.b[k]) + sizes[k] * length) / units).sum())
         return math.sqrt(self.set_.size) * length + slacks
 
     def length(self, trace: float) -> float:
-        """Return a norm up to which every matrix has at most this trace, slacks included."""
+        """Return a norm up to which the trace of every matrix, slacks included, is at most this."""
         at_zero = self.traces(0.0)
         slope = self.traces(1.0) - at_zero
         return max(0.0, trace - at_zero) / slope if math.isfinite(trace) else math.inf
 
     def duals(self, members: Any, y: Any, cost: bool, shift: float) -> tuple[Any, ...]:
-        """Return multipliers for each member, signed as those of upper sides; for the cone minus the slack.
+        """Return multipliers of each member, signed as those of upper sides; for the cone minus the slack.
 
-        With the cost they are those of an optimum, without it those of a contradiction. The slack gets a
-        shift that makes it positive semidefinite.
+        With the cost they belong to a bound, without it to a proof that the set is empty. The shift is added
+        to the slack to make it positive semidefinite.
         """
         v = -self.rows.multipliers(y)
         extra = shift * np.eye(self.set_.size) + (self.cost if cost else 0.0)
@@ -92,7 +92,7 @@ class SemidefiniteForm:
 
 
 def member_duals(members: Any, set_: MatrixRows, v: Any, extra: Any = 0.0) -> tuple[Any, ...]:
-    """Return multipliers for each member: signed ones of rows, and ``-(A*v + extra)`` for the cone."""
+    """Return multipliers of each member: those of its rows, and ``-(A*v + extra)`` for the cone."""
     n = set_.size
     slack = np.asarray(set_.A.T @ v).reshape(n, n) + extra
     found, start = [], 0
@@ -112,11 +112,11 @@ def semidefinite_form(problem: Problem) -> SemidefiniteForm:
     Raises
     ------
     MissingCapabilityError
-        Where the objective is not linear, or the set is not one cone of real matrices with rows.
+        If the objective is not linear, or the set is not one cone of real matrices with rows.
 
     Examples
     --------
-    Indices that nothing connects are blocks of their own:
+    Indices that are not connected form separate blocks:
 
     >>> import numpy as np, lopro
     >>> from lopro.methods.semidefinite import semidefinite_form
@@ -136,14 +136,14 @@ def semidefinite_form(problem: Problem) -> SemidefiniteForm:
 
 
 def nearest_form(problem: Problem) -> tuple[MatrixRows, Any, float, Any]:
-    """Return rows, C, w and Z of ``<C, X> + w/2 |X - Z|^2`` with a positive w; raises as the other form."""
+    """Return rows, C, w and Z of ``<C, X> + w/2 |X - Z|^2`` with a positive w; raise for other objectives."""
     check_form(problem, distance=True)
     set_ = _rows(problem)
     return set_, *quadratic_parts(problem, set_.size)
 
 
 def check_form(problem: Problem, *, distance: bool) -> None:
-    """Raise unless a problem has the required form; its numbers are not read."""
+    """Raise unless a problem has the required form; no data are read."""
     check_set(problem)
     found = [isinstance(own, SquaredDistance) and factor > 0.0 for factor, own in _parts(problem)]
     if any(found) != distance:
@@ -168,7 +168,7 @@ def check_set(problem: Problem) -> None:
 
 
 def _parts(problem: Problem) -> tuple[tuple[float, Objective], ...]:
-    """Return the parts of the objective with their factors; raises for those of other types."""
+    """Return the summands of the objective with their factors; raise for those of other types."""
     for _, own in problem.objective.summands:
         if not isinstance(own, Linear | SquaredDistance):
             raise MissingCapabilityError(f"the objective {own!r} is neither linear nor a distance")
@@ -199,8 +199,8 @@ def quadratic_parts(problem: Problem, n: int) -> tuple[Any, float, Any]:
 def _split(cost: Any, rows: StandardRows, n: int) -> tuple[SemidefiniteProgram, tuple[Any, ...]]:
     """Return the blocks of the sparsity pattern of cost and rows.
 
-    What is between them is free, and zeros there are never worse: the blocks of a positive semidefinite
-    matrix, alone on its diagonal, make up another one.
+    Entries between blocks do not enter cost and rows, and can be zero: the diagonal blocks of a positive
+    semidefinite matrix form another one.
     """
     label, used = _components(cost, rows, n)
     sizes, slacks = np.bincount(label), rows.slack.shape[1]
@@ -229,10 +229,10 @@ def _split(cost: Any, rows: StandardRows, n: int) -> tuple[SemidefiniteProgram, 
 
 
 def _components(cost: Any, rows: StandardRows, n: int) -> tuple[Any, Any]:
-    """Return which component of the pattern each index belongs to, and whether it occurs at all."""
+    """Return for each index its component of the pattern, and whether it occurs in cost or rows."""
     entries = cost != 0.0
     if (np.count_nonzero(entries, axis=1) - entries.diagonal() == n - 1).any():
-        return np.zeros(n, dtype=int), np.ones(n, dtype=bool)  # one index meets all others
+        return np.zeros(n, dtype=int), np.ones(n, dtype=bool)  # one index is connected to all
     i, j = np.nonzero(entries)
     places = np.unique(rows.A.indices)
     i, j = np.concatenate([i, places // n]), np.concatenate([j, places % n])

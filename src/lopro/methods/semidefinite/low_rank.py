@@ -1,4 +1,4 @@
-"""Costs over positive semidefinite matrices with a given diagonal: steps on a factor of low rank."""
+"""Costs over positive semidefinite matrices with a given diagonal, minimised over a factor of low rank."""
 
 from __future__ import annotations
 
@@ -29,19 +29,22 @@ from lopro.protocol import Candidate, Candidates, Card, ProvedBound, Workbench
 
 __all__ = ["LowRankFactors"]
 
-#: A proof is attempted when a step lowers the value by less than this share of the allowed gap, and after a
-#: failure when it does by less than this share of the last such decrease. The gap proved is some tens of the
-#: decrease: measured on G1, G14, G32 and tori of 10,000 nodes, 1/4 takes 1 to 5 factorisations, 1/2 up to 12.
+#: A proof is attempted when a step decreases the value by less than this share of the allowed gap, and after
+#: a failed proof when a step decreases it by less than this share of that decrease. The proved gap is some
+#: tens of the decrease: on G1, G14, G32 and tori of 10,000 nodes 1/4 takes 1 to 5 factorisations, 1/2 up to
+#: 12.
 _READY = 0.25
-#: Points without a descent direction that are left along an eigenvector of the slack.
+#: Limit of the stationary points that are left along an eigenvector of the slack.
 _ESCAPES = 20
-#: Updates of the multipliers of fixed entries, and the first share of the identity that lets these be off, as
-#: a share of the tolerance: it is a tenth of that where the gap is too large.
-_UPDATES, _MARGIN = 60, 1e-2
-#: Multipliers are updated when the gradient is this share of what they change by: measured by the products of
-#: 16 runs of 60 variables, 12,000 for 0.01 and 10,100 for 0.1; with 1 half of the runs stall.
+#: Limit of the updates of the multipliers of fixed entries.
+_UPDATES = 60
+#: First share of the identity that makes up for the error of fixed entries, relative to the tolerance; it is
+#: divided by ten when the gap stays too large.
+_MARGIN = 1e-2
+#: Multipliers are updated when the norm of the gradient is this share of their change. Products of 16 runs
+#: with 60 variables: 12,000 with 0.01 and 10,100 with 0.1; with 1 half of the runs stall.
 _INNER = 0.1
-#: Lanczos steps for an eigenvalue of the slack, restarts of 20 vectors.
+#: Limit of the restarts of Lanczos, of 20 vectors each, for an eigenvalue of the slack.
 _RESTARTS = 300
 _SOURCE = "multipliers of the diagonal, their slack proved by a Cholesky factorisation"
 _DOMINANT = "multipliers of the diagonal with a diagonally dominant slack"
@@ -53,17 +56,18 @@ class LowRankFactors:
 
     Problem: min <C, X>, or 1/2 sum W_ij (X_ij - G_ij)^2, s.t. X_ii = d_i for all i, X positive semidefinite
     (the relaxation of max-cut), given as `Linear` over an `Intersection` of a `PSDCone` with `Affine.entries`
-    of the diagonal; of a weighted distance other entries may be fixed, too. For sparse C of any size,
+    of the diagonal; with a weighted distance other entries may be fixed as well. For sparse C of any size,
     `lopro.fixed_diagonal` returns the factor instead of X.
 
-    Steps are those of a trust region on ``X = V V'`` (Burer and Monteiro), which is not convex; the proof is:
-    the multipliers y of the diagonal with ``C - Diag(y) + s I`` positive semidefinite give the bound ``d'y -
-    s sum(d)``, and a Cholesky factorisation, banded where the pattern allows it, proves the shift s.
+    The steps are those of a trust-region method for ``X = V V'`` (Burer and Monteiro), which is not convex in
+    V; the proof is convex. Multipliers y of the diagonal with ``C - Diag(y) + s I`` positive semidefinite
+    give the bound ``d'y - s sum(d)``, and a Cholesky factorisation, banded if the pattern allows it, proves
+    the shift s.
 
     Parameters
     ----------
     rank : int, optional
-        Columns of the factor to begin with; half of ``sqrt(2 n)`` by default.
+        Number of columns of the first factor; half of ``sqrt(2 n)`` by default.
 
     References
     ----------
@@ -73,7 +77,7 @@ class LowRankFactors:
 
     Examples
     --------
-    The relaxation of the largest cut of a triangle: three vectors at 120 degrees.
+    The relaxation of max-cut for a triangle has three vectors at 120 degrees:
 
     >>> import numpy as np, lopro
     >>> f = lopro.objectives.Linear(np.ones((3, 3)) - np.eye(3))
@@ -107,24 +111,24 @@ class LowRankFactors:
 
 
 class _LowRankSearch:
-    """Steps, proofs, and escapes from points that are stationary and not optimal."""
+    """The descent over factors, with proofs and escapes from stationary points that are not optimal."""
 
     def __init__(self, form: DiagonalForm, bench: Workbench, x0: Array) -> None:
         self.form, self.bench, self.x0 = form, bench, x0
         self.problem = UnitRowsProblem(form.cost())
         self.size = self.problem.size
-        #: The part of the value that the diagonal has.
+        #: The constant part of the value, which the diagonal determines.
         self.constant = self.problem.cost.constant - Estimate(form.rounding())
         self.deadline: Deadline = current_deadline()
         self.share = 0.0 if form.rank is not None else form.share(x0)
 
     def begin(self, V: Array) -> None:
-        """Begin at a factor, whose slope has the sparsity pattern of all that follow."""
+        """Start at a factor; all later slopes have the sparsity pattern of the slope there."""
         self.start = self.problem.point(V)
         self.proofs = SparseCholesky.of(self.start.Z)
 
     def candidates(self) -> Iterator[Candidate]:
-        """Yield a proved point, or at the end of the time the best one with the bound that can be had."""
+        """Yield points with bounds until the gap is proved or the time is up."""
         point, threshold = self.start, math.inf
         for _ in range(_ESCAPES):
             for step in self.problem.descend(point, self._stopped):
@@ -148,9 +152,9 @@ class _LowRankSearch:
             point = self._escaped(point, vector)
 
     def with_entries(self) -> Iterator[Candidate]:
-        """Yield proved points with fixed entries: the method of multipliers on an augmented Lagrangian.
+        """Yield proved points with fixed entries, by the method of multipliers on an augmented Lagrangian.
 
-        A share of the identity makes up for what fixed entries are still off when they are set.
+        The fixed entries are set exactly at the end; a share of the identity makes up for their error.
         """
         point, cost, margin = self.start, self.problem.cost, _MARGIN * self.bench.target.tol
         assert isinstance(cost, WeightedDistance)
@@ -177,7 +181,7 @@ class _LowRankSearch:
             cost.update(point)
 
     def _stopped(self) -> bool:
-        """Whether the time that is left is needed for the last proof."""
+        """Whether the remaining time is needed for the last proof."""
         last = 3.0 * self.proofs.work + (0.0 if self.form.rank else 30.0 * self.size**2)
         return self.deadline.passed or not self.deadline.affords(last)
 
@@ -186,7 +190,7 @@ class _LowRankSearch:
         return self.bench.target.tol * max(abs(fun), self.bench.target.scale)
 
     def _bound(self, point: FactorPoint, shift: float, tries: int) -> tuple[Array, float] | None:
-        """Return multipliers in scaled units and the bound that they prove; None where no shift is proved."""
+        """Return multipliers in scaled units and the bound that they prove; None if no shift is proved."""
         count("factorizations")
         shift = self.proofs.semidefinite_shift(point.slack(), shift, tries)
         if math.isinf(shift):
@@ -199,11 +203,11 @@ class _LowRankSearch:
         return 8.0 * EPS * row_sum_norm(point.Z)
 
     def _value(self, point: FactorPoint, y: Array) -> float:
-        """Return ``<Z, X> - f*(Z)``, at least, over all X: the bound of multipliers with a proved slack."""
+        """Return a lower bound of ``<Z, X> - f*(Z)`` over all X, for multipliers with a proved slack."""
         return (total(y) - self.problem.cost.conjugate(point.Z) + self.constant).lower()
 
     def _dominant(self, point: FactorPoint) -> tuple[Array, float]:
-        """Return a bound without a factorisation: minus the row sums, their slack is diagonally dominant."""
+        """Return a bound without a factorisation: minus the row sums make the slack diagonally dominant."""
         sums = np.asarray(abs(point.Z).sum(axis=1)).ravel()
         y = -sums * (1.0 + self.size * EPS) - self._blur(point)
         return y, self._value(point, y)
@@ -223,7 +227,7 @@ class _LowRankSearch:
         return Candidate(x, ProvedBound(value, source, inequality=inequality, gained=gained))
 
     def _last(self, point: FactorPoint) -> Candidate:
-        """Return the last point; its bound costs up to three factorisations where there is time for them."""
+        """Return the last point; its bound takes up to three factorisations if there is time for them."""
         with self.deadline.wrapping_up():
             if not self.deadline.affords(3.0 * self.proofs.work):
                 return self._candidate(point, None)
@@ -232,7 +236,7 @@ class _LowRankSearch:
             return self._candidate(point, self._bound(point, shift, 2))
 
     def _lowest(self, point: FactorPoint, restarts: int = _RESTARTS) -> tuple[float, Array]:
-        """Return about the least eigenvalue of the slack with its vector; 0 where Lanczos has found none."""
+        """Return about the least eigenvalue of the slack with its vector; 0 if Lanczos does not converge."""
         S = point.slack()
         start = np.random.default_rng(0).standard_normal(self.size)
         if self.size <= 50:
@@ -247,7 +251,7 @@ class _LowRankSearch:
         return float(values[0]), np.asarray(vectors[:, 0])
 
     def _escaped(self, point: FactorPoint, vector: Array) -> FactorPoint:
-        """Return a point with one more column, along the eigenvector: the value falls with its square."""
+        """Return a point with one more column, along the eigenvector: the value decreases with its square."""
         column = vector / float(np.abs(vector).max())
         for k in range(20):
             trial = self.problem.point(np.column_stack([point.V, 0.5**k * column]), point.fun)

@@ -1,4 +1,4 @@
-"""The nearest positive semidefinite matrix on rows: one projection, with its multipliers as proof."""
+"""The nearest positive semidefinite matrix that satisfies rows: one projection, proved by its multipliers."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class NearestSemidefinite:
 
     Problem: min ``w/2 |X - Z|^2 + <C, X>`` s.t. ``l <= <A_k, X> <= u``, X positive semidefinite, given as a
     sum of `SquaredDistance` and `Linear` over an `Intersection` of a `PSDCone` with `Affine` sets, polyhedra
-    and boxes of matrices. Oracles: none, it reads the data. It is one projection, of ``Z - C/w``: with
-    equations some seven eigendecompositions, with inequalities some tens.
+    and boxes of matrices. Oracles: none; it reads the data. It is one projection, of ``Z - C/w``, which
+    takes about seven eigendecompositions with equations and some tens with inequalities.
 
-    Its bound needs no radius: multipliers of any kind prove one, and those of a solution a tight one.
+    Its bound needs no radius: any multipliers prove a bound, and those of a solution a tight one.
 
     References
     ----------
@@ -75,7 +75,7 @@ class NearestSemidefinite:
             raise StalledError
         distance = problem.bound(G, found)
         x = asarray_like(found.X, x0)
-        # f(X) = weight/2 |X - G|^2 + f(G); the value at G is rounded, and so is G itself.
+        # f(X) = weight/2 |X - G|^2 + f(G), up to the rounding of G and of the value there.
         at_G = float(bench.problem.objective.value(G))
         terms = bench.problem.objective.magnitude(G, at_G) + weight * norm(found.X - G) * norm(G)
         value = weight * distance + at_G - 64.0 * EPS * terms

@@ -1,4 +1,4 @@
-"""ADMM on terms: linear systems by products, proxes of images, bounds from the multipliers of all terms."""
+"""Splitting methods: ADMM on the terms of a problem, and alternating directions."""
 
 from lopro.methods.splitting.admm import ADMM, admm_reason, is_explicit, is_norm_of_image
 

@@ -1,4 +1,4 @@
-"""The alternating direction method of multipliers on terms: linear systems by products, proxes of images."""
+"""The alternating direction method of multipliers (ADMM) on the terms of a problem."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ __all__ = ["ADMM", "admm_reason", "feasible_near", "is_explicit", "is_norm_of_im
 
 
 def admm_reason(problem: Problem, first: bool = True) -> str | None:
-    """Return why ADMM should be used, among the first or after other methods; None where it should not.
+    """Return why ADMM should be used, among the first or after other methods; None if it should not be.
 
-    Where matrices are at hand its cost decides on the order.
+    If all matrices are explicit, the order of the methods depends on their costs.
 
     Examples
     --------
@@ -50,12 +50,12 @@ def admm_reason(problem: Problem, first: bool = True) -> str | None:
 
 
 def is_explicit(problem: Problem) -> bool:
-    """Whether the matrices of all terms are at hand."""
+    """Whether the matrices of all terms are explicit."""
     return all(term.is_identity or term.D.explicit for term in problem.terms)
 
 
 def is_norm_of_image(term: Term) -> bool:
-    """Whether a term is a norm of an image with too many variables for the systems of Newton's method."""
+    """Whether a term is a norm of an image, with too many variables for the systems of Newton's method."""
     if term.is_set or term.atom.smooth or term.is_identity:
         return False
     rows, columns = term.D.shape
@@ -63,10 +63,11 @@ def is_norm_of_image(term: Term) -> bool:
 
 
 def feasible_near(bench: Workbench, parts: SplitTerms, x: Array) -> Array:
-    """Return a feasible point near ``x``; its projection on a single set where no other was found.
+    """Return a point near ``x``, feasible if one is found; otherwise the projection onto a single set.
 
-    Every round projects on the sets of the variables, and on the half-space ``sum_i <e_i, D_i x - p_i> <= 0``
-    that separates the images ``w_i = D_i x`` from their projections ``p_i``, with ``e_i = w_i - p_i``.
+    Every round projects onto the sets of the variables, and onto the half-space
+    ``sum_i <e_i, D_i x - p_i> <= 0`` that separates the images ``w_i = D_i x`` from their projections
+    ``p_i``, with ``e_i = w_i - p_i``.
     """
     sets = [i for i, term in enumerate(parts.split) if term.is_set]
     if not sets:
@@ -82,7 +83,7 @@ def feasible_near(bench: Workbench, parts: SplitTerms, x: Array) -> Array:
         with bench.observe():
             if constraint.violation(x) <= allowed:
                 return x
-        step = _towards(parts, sets, x)
+        step = _half_space_step(parts, sets, x)
         if step is None or bench.exhausted:
             break
         x = x + step
@@ -90,8 +91,8 @@ def feasible_near(bench: Workbench, parts: SplitTerms, x: Array) -> Array:
     return bench.project(x) if single and not bench.exhausted else x
 
 
-def _towards(parts: SplitTerms, sets: list[int], x: Array) -> Array | None:
-    """Return the step to the half-space that separates the images from their projections."""
+def _half_space_step(parts: SplitTerms, sets: list[int], x: Array) -> Array | None:
+    """Return the step to the half-space that separates the images from their projections; None inside it."""
     images = parts.images(x)
     excess = [0.0 * w for w in images]
     for i in sets:
@@ -108,20 +109,20 @@ class ADMM(SplittingMethod):
 
     Problem: any sum of terms ``g(D x - b)`` in which every g is quadratic or has a prox, sets included:
     norms and total variation of images, residual balls, boxes, rows, penalised or as constraints. Oracles:
-    products with the maps, proxes. Linear systems are solved by conjugate gradients, so operators will do.
+    products with the maps, proxes. Linear systems are solved by conjugate gradients, so operators suffice.
 
-    Small penalties make multipliers that are nearly stationary: for a bound some steps are made with a
-    hundredth of the penalties. A step of least squares through all maps and one factor then make them
+    With small penalties the multipliers become nearly stationary: for a bound, some steps are made with a
+    hundredth of the penalties. A least-squares step through all maps and one factor then make the multipliers
     feasible for the dual problem.
 
     Parameters
     ----------
     every : int
-        Steps to the first certificate; later ones follow after half of the steps made.
+        Steps before the first certificate; each later one follows when the number of steps has grown by half.
     relaxation : float
-        From 1 to below 2; more than 1 is usually faster.
+        At least 1 and below 2. Boyd et al. (2011, section 3.4.3) cite experiments that recommend 1.5 to 1.8.
     patience : int
-        Give up after so many certificates in a row without a better gap.
+        Number of consecutive certificates without a smaller gap that are accepted.
 
     References
     ----------
@@ -130,7 +131,7 @@ class ADMM(SplittingMethod):
 
     Examples
     --------
-    The signal with the least variation near some measurements:
+    The signal of least variation within a distance of 1 from the measurements:
 
     >>> import numpy as np, lopro
     >>> f = lopro.objectives.TotalVariation(4)
@@ -177,7 +178,7 @@ class ADMM(SplittingMethod):
     def _advanced(
         self, bench: Workbench, parts: SplitTerms, state: ADMMState, steps: int
     ) -> ADMMState:
-        """Make steps; penalties change after 10, 20, 40, ... of them."""
+        """Make steps; penalties change after 10, 20, 40, ... of them (``every`` times a power of two)."""
         while state.steps < steps and bench.tick():
             state = advance(parts, state, self.relaxation)
             rounds, rest = divmod(state.steps, self.every)
@@ -188,7 +189,7 @@ class ADMM(SplittingMethod):
     def _bound(
         self, bench: Workbench, parts: SplitTerms, state: ADMMState, fun: float
     ) -> ProvedBound | None:
-        """Return the bound of the multipliers after some steps with small penalties."""
+        """Return the bound that the multipliers prove after some steps with small penalties."""
         soft, steps = softened(state), max(self.every, int(SETTINGS.bound_share * state.steps))
         for _ in range(steps):
             if not bench.tick():

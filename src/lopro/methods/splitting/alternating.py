@@ -1,4 +1,4 @@
-"""Alternating directions: a prox and a projection in turn, for a pair of which both are easy."""
+"""Alternating directions: a prox of the objective and a projection onto the set in every iteration."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ class AlternatingDirections(SplittingMethod):
     """Alternating directions (Douglas-Rachford): a prox of f and a projection on the set in every iteration.
 
     Problem: min f(x) s.t. c(x) <= 0, where f has a prox and the set a projection in closed form (bounds on
-    entries, rows that share no variable). Oracles: prox, projection. It is for functions whose prox is the
-    expensive part, as that of `NuclearNorm`, where few iterations are worth more than few projections.
+    entries, rows that share no variable). Oracles: prox, projection. It is for functions whose prox is
+    expensive, such as `NuclearNorm`, where few iterations matter more than few projections.
 
-    Every projection leaves ``w - P(w)``, which is normal to the set: scaled into the domain of the conjugate
-    of f it proves a lower bound, so that a run needs no constants to know where it is.
+    The vector ``w - P(w)`` of a projection is normal to the set; scaled into the domain of the conjugate of f
+    it proves a lower bound. The method needs no constants.
 
     Parameters
     ----------
     every : int
-        Iterations between two checks of the gap, at first; a check takes as long as one or two of them.
+        Iterations before the first check of the gap; a check takes as long as one or two iterations.
     relaxation : float
-        From 1 to below 2; more than 1 is usually faster.
+        At least 1 and below 2; 1.5 to 1.8 are recommended (see `ADMM`).
     patience : int
-        Give up after so many checks in a row without a smaller gap.
+        Number of consecutive checks without a smaller gap that are accepted.
 
     References
     ----------
@@ -95,22 +95,23 @@ class AlternatingDirections(SplittingMethod):
             verdict = yield Candidate(z, Multiplier(ValidInequality(v, inner(v, z))))
             if progress.stalled(verdict.merit()):
                 break
-            # The penalty is one over the step.
+            # The penalty of ADMM is the inverse of the step.
             factor = balancing_factor(norm(x - z) / _size(x), norm(z - last) / _size(u))
             step, u = step / factor, u / factor
         raise StalledError
 
 
 def _size(x: Array) -> float:
+    """Return the norm of an array; 1 for zero."""
     return norm(x) or 1.0
 
 
 def _dual_size(f: Objective, z: Array) -> float:
-    """Return about the least step whose prox makes zero of ``z``: its dual norm, where f is a norm."""
+    """Return about the least step at which the prox of ``z`` is 0: the dual norm of ``z`` if f is a norm."""
     length = norm(z)
     if length == 0.0:
         return 1.0
-    # A multiple that is far outside of the domain, whatever the units: its scale is one over its norm.
+    # For a multiple of z far outside of the domain, in any units, the scale is the inverse of its dual norm.
     factor = 1e6 * math.sqrt(math.prod(z.shape)) / length
     scale = f.scale_into_domain(factor * z)
     return length if scale is None or scale == 0.0 else 1.0 / (scale * factor)

@@ -1,4 +1,4 @@
-"""The options of splitting methods, and how their penalties change."""
+"""The options of splitting methods, and the rule by which their penalties change."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class SplittingMethod:
             raise ValueError("relaxation must be below 2, got 2")
 
     def next_certificate(self, steps: int, share: float) -> int:
-        """Return the number of steps at the next certificate, after a share of the steps made."""
+        """Return the number of steps at the next certificate: this share more than ``steps``."""
         return steps + max(self.every, int(share * steps))
 
 
 def balancing_factor(primal: float, dual: float) -> float:
-    """Return by how much to change a penalty for relative residuals of the same size.
+    """Return the factor for a penalty that makes both relative residuals equal.
 
-    A large penalty makes the primal residual small and the dual one large, both in proportion.
+    The primal residual decreases and the dual residual increases in proportion to the penalty.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Lower bounds from the multipliers of ADMM.
 
-For any ``v_i``, ``F(x) >= <r, x> - sum_i g_i*(v_i)`` with ``r = sum_i D_i' v_i``. A step of least squares
-through all maps makes r as small as rounding allows; one factor then brings all multipliers into the domains
-of the conjugates; what is left of r is absorbed by bounds of the variables, or charged with the distance.
+For any ``v_i``, ``F(x) >= <r, x> - sum_i g_i*(v_i)`` with ``r = sum_i D_i' v_i``. A least-squares step
+through all maps reduces r to rounding error; one factor then brings all multipliers into the domains of the
+conjugates; the remainder of r is absorbed by bounds of the variables, or charged with the distance.
 """
 
 from __future__ import annotations
@@ -54,48 +54,54 @@ def bound_from(
     Parameters
     ----------
     parts, state
-        The terms, and where the iteration stands.
+        The terms, and the state of the iteration.
     gap : float
-        The required gap: the residual should cost less.
+        The required gap: the residual should lower the bound by less.
     within : (float, float)
-        A distance from zero, infinite where none is known, and a value: feasible points farther out have at
-        least that.
+        A distance from zero (infinite if none is known), and a lower bound of the value of feasible points
+        farther out.
     constraint : Constraint
-        The set, for the multipliers as a user counts them.
+        The constraint, to whose members the multipliers belong.
     """
     like = state.x
     if is_single(like):
-        # The residual of multipliers in single precision would be charged far out.
+        # In single precision the residual of the multipliers would lower the bound too much.
         parts, state = parts.in_double(), state.in_double()
     size = norm(state.x)
     target = SETTINGS.residual_share * gap / (FARTHER * size if size > 0.0 else 1.0)
     state, x = _stationary(parts, state, target)
     slopes = [_slope_of(term, parts, x) for term in parts.quadratic]
-    dual = _in_domain(parts, state.multipliers, slopes, x)
-    if dual is None:
-        return None
-    dual = _absorbed(parts, dual, x)
+    dual = _absorbed(parts, _in_domain(parts, state.multipliers, slopes, x))
     conjugates = _conjugates(parts, dual, x)
     if not math.isfinite(conjugates.value):
         return None
-    centre = to_real_vector(x)
-    # At the centre the linear part is worth <r, c>; it is known up to the error of r.
-    at_centre = dot(centre, dual.r) - conjugates
-    value = at_centre.lower() - dual.error * length(centre)
+    inequality = _inequality(parts, dual, x, constraint, like)
+    return _bound_at(to_real_vector(x), dual, conjugates, within, inequality)
+
+
+def _bound_at(
+    centre: Vector,
+    dual: _Dual,
+    conjugates: Estimate,
+    within: tuple[float, float],
+    inequality: ValidInequality,
+) -> ProvedBound:
+    """Return the bound ``<r, x> - sum_i g_i*(v_i)``, as one around a centre if no distance is known."""
+    # The linear part at the centre is known up to the error of r.
+    value = (dot(centre, dual.r) - conjugates).lower() - dual.error * length(centre)
     slope = length(dual.r) + dual.error
     source = "multipliers of all terms, stationary up to rounding"
-    inequality = _inequality(parts, dual, x, constraint, like)
     reach, ceiling = within
     if math.isfinite(reach):
         value = min(value - slope * (reach + length(centre)) * (1.0 + 8.0 * EPS), ceiling)
         return ProvedBound(value, source, inequality=inequality)
-    # Maps may be operators, whose columns give no units.
+    # Operators have no columns from which units could be derived.
     local = Bound(value, np.array([slope]), centre)
     return ProvedBound(value, source, inequality=inequality, local=local)
 
 
 def _stationary(parts: SplitTerms, state: ADMMState, target: float) -> tuple[ADMMState, Array]:
-    """Move point and multipliers by a step of least squares to where the slopes of all terms add up to 0."""
+    """Move point and multipliers by a least-squares step until the slopes of all terms sum to about zero."""
     x, v = state.x, list(state.multipliers)
     for _ in range(2):
         r = parts.pullback(v) + parts.gradient(x)
@@ -113,13 +119,11 @@ def _slope_of(term: Term, parts: SplitTerms, x: Array) -> Array:
     return term.slope(parts.image_of(term, x))
 
 
-def _in_domain(
-    parts: SplitTerms, v: Sequence[Array], slopes: Sequence[Array], x: Array
-) -> _Dual | None:
-    """Shorten all multipliers by one factor, or project those that this does not help."""
+def _in_domain(parts: SplitTerms, v: Sequence[Array], slopes: Sequence[Array], x: Array) -> _Dual:
+    """Bring the multipliers into the domains of the conjugates: by one factor, or each by a projection."""
     hosts = [_double(a) for a in v]
     others = [_double(a) for a in slopes]
-    # Multipliers of linear functions are fixed, and those of quadratic ones are gradients at some point.
+    # Multipliers of linear functions are fixed; those of quadratic functions are gradients at some point.
     fixed = any(isinstance(term.atom, Linear | Quadratic) for term in parts.quadratic)
     largest = max(term.gauge(a) for term, a in zip(parts.split, hosts, strict=True))
     if largest > 1.0:
@@ -151,19 +155,19 @@ def _pulled(term: Term, v: Vector, like: Array) -> tuple[Vector, float]:
     return product.ravel(), rounding * term.D.largest_singular_value.value * norm(v) + own
 
 
-def _absorbed(parts: SplitTerms, dual: _Dual, x: Array) -> _Dual:
-    """Absorb the residual r by bounded sets of the variables, as far as possible."""
+def _absorbed(parts: SplitTerms, dual: _Dual) -> _Dual:
+    """Absorb the residual r by a set of the variables, if its multiplier can change by it."""
     for i, term in enumerate(parts.split):
         if not (term.is_set and term.is_identity):
             continue
         old = dual.v[i]
         moved = term.into_domain(old - dual.r.reshape(old.shape))
-        left = dual.r + (moved - old).ravel()
-        if norm(left) >= norm(dual.r):
+        remainder = dual.r + (moved - old).ravel()
+        if norm(remainder) >= norm(dual.r):
             continue
         error = dual.error + 2.0 * EPS * (norm(old) + norm(moved))
         v = (*dual.v[:i], moved, *dual.v[i + 1 :])
-        return _Dual(v, dual.quadratic, left, error)
+        return _Dual(v, dual.quadratic, remainder, error)
     return dual
 
 
@@ -192,7 +196,7 @@ def _of_quadratic(term: Term, x: Array) -> Estimate:
 def _inequality(
     parts: SplitTerms, dual: _Dual, x: Array, constraint: Constraint, like: Array
 ) -> ValidInequality:
-    """Return the inequality of the sets that the bound rests on, with their multipliers."""
+    """Return the valid inequality of the sets, with their multipliers."""
     direction, support = np.zeros(dual.r.shape), Estimate(0.0)
     found = []
     for term, v in zip(parts.split, dual.v, strict=True):

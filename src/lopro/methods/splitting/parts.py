@@ -1,4 +1,4 @@
-"""A problem as quadratic terms, which enter a linear system, and terms that are split off by their prox."""
+"""The split of a problem into quadratic terms, which enter a linear system, and terms with a prox."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lopro.problem import Problem
 
 __all__ = ["Images", "SplitTerms"]
 
-#: One array for each term that is split off.
+#: One array for each split term.
 Images = tuple[Array, ...]
 
 
@@ -38,12 +38,13 @@ class SplitTerms:
 
     @staticmethod
     def of(problem: Problem, shape: tuple[int, ...]) -> SplitTerms:
-        """Sort the terms of a problem.
+        """Split the terms of a problem.
 
         Raises
         ------
         MissingCapabilityError
-            If a term has neither a quadratic form nor a prox of its image, or points are complex.
+            If a term is not quadratic and has no prox, if there is no term with a prox, or for complex
+            points.
         """
         quadratic, split = [], []
         for term in problem.terms:
@@ -75,7 +76,7 @@ class SplitTerms:
 
     @cached_property
     def _groups(self) -> list[tuple[LinearMap | None, list[int]]]:
-        """The maps, each once, with the terms that they belong to."""
+        """The distinct maps, each with the indices of its terms."""
         groups: dict[int, tuple[LinearMap | None, list[int]]] = {}
         for i, term in enumerate(self.split):
             key = 0 if term.is_identity else id(term.map)
@@ -83,13 +84,13 @@ class SplitTerms:
         return list(groups.values())
 
     def images(self, x: Array) -> Images:
-        """Return ``D_i x`` for every term that is split off."""
-        found: list[Array] = [x] * len(self.split)
+        """Return ``D_i x`` for every split term."""
+        images: list[Array] = [x] * len(self.split)
         for D, members in self._groups:
             image = x if D is None else _alike(D.forward(self._flat(x)), x)
             for i in members:
-                found[i] = image
-        return tuple(found)
+                images[i] = image
+        return tuple(images)
 
     def pullback(self, v: Sequence[Array]) -> Array:
         """Return ``sum_i D_i' v_i``."""
@@ -133,11 +134,11 @@ class SplitTerms:
     def solve(
         self, rho: Sequence[float], rhs: Array, accuracy: float, products: int
     ) -> tuple[Array, int]:
-        """Return an approximate solution of ``(Q + sum rho_i D_i'D_i) x = rhs``, and the products it took."""
+        """Return an approximate solution of ``(Q + sum rho_i D_i'D_i) x = rhs``, and the product count."""
 
         def product(p: Array) -> Array:
-            weighed = [r * z for r, z in zip(rho, self.images(p), strict=True)]
-            return self.hessian(p) + self.pullback(weighed)
+            weighted = [r * z for r, z in zip(rho, self.images(p), strict=True)]
+            return self.hessian(p) + self.pullback(weighted)
 
         try:
             return conjugate_gradients(
@@ -148,15 +149,15 @@ class SplitTerms:
 
 
 def has_prox(atom: Atom) -> bool:
-    """Whether the prox of an atom is a formula: not that of a function or a set of a user."""
+    """Whether an atom has a prox of its own; functions and sets of users have none."""
     return type(atom).prox is not Atom.prox and not isinstance(atom, Opaque)
 
 
 def _is_quadratic(term: Term) -> bool:
     if isinstance(term.atom, Quadratic):
         return term.is_identity and term.offset is None
-    # Squares of images are split off: with the penalties of other terms a hundredth of what they were, their
-    # Hessian alone would leave the system without a condition.
+    # Squares of images are split: with the small penalties of a bound the system would have about the
+    # condition number of their Hessian.
     return isinstance(term.atom, Linear) or (isinstance(term.atom, HalfSquare) and term.is_identity)
 
 
@@ -168,5 +169,5 @@ def _curved(term: Term, z: Array) -> Array:
 
 
 def _alike(product: Array, x: Array) -> Array:
-    """Return a product in the precision of the points: that of differences is double for all of them."""
+    """Return a product in the precision of the points; maps of differences return double precision."""
     return product if product.dtype == x.dtype else asarray_like(product, x)

@@ -1,4 +1,4 @@
-"""The iteration of alternating directions with one penalty for each term."""
+"""The iteration of ADMM, with one penalty for each term."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ __all__ = ["ADMMState", "advance", "balanced", "first_state", "softened"]
 
 @dataclass(frozen=True, eq=False)
 class ADMMState:
-    """The state: the point, its images, their proxes, and multipliers over penalties."""
+    """The state: x, its images, their proxes z, and the scaled multipliers u (multipliers over penalties)."""
 
     x: Array
     images: Images
     z: Images
     u: Images
     rho: tuple[float, ...]
-    #: Tolerance of the linear system, and the movement of the proxes in the last step.
+    #: Tolerance of the linear system, and the weighted change of each prox in the last step.
     tolerance: float
     moved: tuple[float, ...]
     steps: int = 0
 
     @property
     def multipliers(self) -> Images:
-        """One subgradient for each term, at its prox."""
+        """The multiplier of each term: a subgradient at its prox."""
         return tuple(r * u for r, u in zip(self.rho, self.u, strict=True))
 
     def in_double(self) -> ADMMState:
@@ -56,9 +56,9 @@ def first_state(parts: SplitTerms, x: Array, unit: float) -> ADMMState:
 
 
 def advance(parts: SplitTerms, state: ADMMState, relaxation: float) -> ADMMState:
-    """Return the state one step later: a linear system, a prox of every term, new multipliers."""
+    """Make one step: solve a linear system, take the prox of every term, and update the multipliers."""
     rho = state.rho
-    # The residual of the system at the current point.
+    # The right-hand side is the residual of the system at the current point.
     gaps = [r * (z - u - w) for r, z, u, w in zip(rho, state.z, state.u, state.images, strict=True)]
     rhs = parts.pullback(gaps) - parts.gradient(state.x)
     size = norm(rhs)
@@ -85,7 +85,7 @@ def softened(state: ADMMState) -> ADMMState:
 
 
 def balanced(parts: SplitTerms, state: ADMMState) -> ADMMState:
-    """Return the state with penalties that bring primal and dual residuals of every term to one size."""
+    """Return the state with penalties that balance the relative residuals of every term."""
     found = []
     for i, term in enumerate(parts.split):
         r, w, z = state.rho[i], state.images[i], state.z[i]
@@ -97,6 +97,7 @@ def balanced(parts: SplitTerms, state: ADMMState) -> ADMMState:
 
 
 def _with_penalties(state: ADMMState, rho: Sequence[float]) -> ADMMState:
+    """Return the state with other penalties and the same multipliers."""
     u = tuple((old / new) * v for old, new, v in zip(state.rho, rho, state.u, strict=True))
     return replace(state, rho=tuple(rho), u=u)
 
@@ -106,7 +107,7 @@ def _ratio(size: float, scale: float) -> float:
 
 
 def _first_penalties(parts: SplitTerms, x: Array, unit: float) -> tuple[float, ...]:
-    """Return multipliers over images of typical size; those of sets balance the slopes of the others."""
+    """Return ratios of typical multipliers to images; those of sets balance the slopes of the other terms."""
     point = _typical_point(parts, x, unit)
     images = parts.images(point)
     slopes = [None if t.is_set else t.slope(w) for t, w in zip(parts.split, images, strict=True)]
