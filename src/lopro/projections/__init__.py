@@ -1,4 +1,4 @@
-"""Projections as pure functions: they take arrays and descriptions of sets, no constraint or method."""
+"""Projections as pure functions of arrays and descriptions of sets, without constraints and methods."""
 
 from lopro.projections.cuts import Cut, project_by_cuts
 from lopro.projections.dykstra import dykstra

@@ -1,7 +1,7 @@
-"""Projection on an intersection of polyhedra and residual balls by a conic solver.
+"""Projection on intersections of sets with conic rows by Clarabel.
 
-Clarabel finds the point to about six digits and the active constraints; `lopro.projections.newton` computes
-the remaining digits.
+It computes the point to about six digits and the active constraints; `lopro.projections.newton` computes the
+remaining digits.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ _EPS = float(np.finfo(np.float64).eps)
 def project_conic(
     x: Vector, members: list[ConeRows], unit: float = _EPS
 ) -> tuple[Vector, list[Vector], list[Vector]]:
-    """Return the projection of ``x`` as Clarabel finds it, and the slacks and multipliers of each member.
+    """Return an approximate projection of ``x``, with slacks and multipliers of each member in equal units.
 
-    Slacks and multipliers are in comparable units.
-
-    Raises `ProjectionError` when it finds none, `InfeasibleError` with a proof that none exists, for data
-    with this rounding unit.
+    Raises
+    ------
+    InfeasibleError
+        If multipliers prove that the set is empty, for data with the rounding unit ``unit``.
+    ProjectionError
+        If Clarabel finds no point.
 
     Examples
     --------
@@ -44,8 +46,9 @@ def project_conic(
     """
     program = ConicProgram(x.size)
     program.add_quadratic(scipy.sparse.identity(x.size))
-    # Measured from x, so that the solver's tolerances are about the step and not about x, and in units of
-    # the rows, so that they do not depend on the user's; those of the step the program finds by itself.
+    # The variable is the step from x, so that tolerances of the solver refer to the step and not to x. Rows
+    # are scaled to size 1, so that the tolerances do not depend on their units; the program scales the
+    # step.
     sizes = [power_of_two(_largest(member)) for member in members]
     for member, size in zip(members, sizes, strict=True):
         slack = (member.bounds - member.rows @ x) / size
@@ -65,5 +68,5 @@ def project_conic(
 
 
 def _largest(member: ConeRows) -> float:
-    """Return the largest entry of the rows; 0 where there are none, as of a polyhedron without conditions."""
+    """Return the largest modulus of an entry of the rows; 0 for a polyhedron without rows."""
     return float(abs(member.rows).max()) if member.rows.shape[0] else 0.0

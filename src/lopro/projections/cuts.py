@@ -1,9 +1,9 @@
-"""Outer approximation: projection by valid inequalities of the set alone.
+"""Outer approximation: projection on a set that is known only by valid inequalities.
 
-The set is replaced by the half-spaces seen so far. The projection on those is an exact small
-quadratic program; if that point is outside of the set, an oracle returns a new inequality that
-separates it. Every iterate is at most as far from ``x`` as the set itself, and the distances grow to the
-true one, whether the set's boundary is smooth or not (Haugazeau 1968, with a bundle of cuts).
+The set is replaced by the half-spaces found so far. The projection on their intersection is a small quadratic
+program, which is solved exactly; if that point is outside of the set, an oracle returns an inequality that
+separates it. The distances of the iterates from ``x`` increase to that of the set, whether its boundary is
+smooth or not (Haugazeau 1968, with a bundle of cuts).
 """
 
 from __future__ import annotations
@@ -21,9 +21,12 @@ from lopro.errors import InfeasibleError, ProjectionError
 from lopro.projections.active_set import Contradiction, Face, shortest_vector
 from lopro.projections.halfspaces import HalfSpaces
 
-__all__ = ["Cut", "project_by_cuts"]
+__all__ = ["POSITIVE", "Cut", "project_by_cuts"]
 
-#: Violations up to this share of the accuracy are tolerated.
+#: Why a set is empty where a subgradient vanishes at a point outside.
+POSITIVE = "c has slope zero at an infeasible point: it is positive everywhere"
+#: Share of the required accuracy to which the cuts themselves are satisfied. `python -m benchmarks.constants
+#: projections`: a tenth and ten times as much change nothing.
 _BLUR = 0.05
 #: Iterations within which the depth has to halve: a constant plus a number for each dimension, since a cut
 #: fixes about one dimension. Rows that differ by many orders of magnitude would need thousands.
@@ -44,7 +47,7 @@ class Cut:
         return excess / length if length > 0.0 else math.copysign(math.inf, excess)
 
 
-#: Returns valid inequalities that a point violates; an empty answer means that the point is in the set.
+#: Returns valid inequalities that a point violates, none if the point is in the set.
 Oracle = Callable[[Vector], Sequence[Cut]]
 
 
@@ -54,9 +57,9 @@ def project_by_cuts(x: Vector, oracle: Oracle, *, tol: float, max_cuts: int = 20
     Parameters
     ----------
     x : ndarray
-        The real vector to project.
+        The real vector to be projected.
     oracle : callable
-        ``oracle(z)`` gives cuts violated at ``z``, deep ones if possible.
+        ``oracle(z)`` returns cuts that ``z`` violates, deep ones if possible.
     tol : float
         The iteration ends when no cut is deeper than ``tol`` times the size of ``x`` and of the step so far.
     max_cuts : int
@@ -88,31 +91,22 @@ def project_by_cuts(x: Vector, oracle: Oracle, *, tol: float, max_cuts: int = 20
         elif k - last >= patience:
             break
         if math.isinf(depth):
-            raise InfeasibleError(
-                "c has slope zero at an infeasible point: it is positive everywhere"
-            )
+            raise InfeasibleError(POSITIVE)
         # Cuts that are violated by rounding errors alone are already in the bundle.
         bundle.add([c for c, d in zip(cuts, depths, strict=True) if d > _BLUR * accuracy])
         before = z
-        try:
-            z = bundle.project(_BLUR * accuracy)
-        except Contradiction as contradiction:
-            if contradiction.excess > 1e-6 * size and bundle.is_empty:
-                raise InfeasibleError(
-                    f"the set is empty: cuts contradict each other by {contradiction.excess:.3g} (unit rows)"
-                ) from None
-            raise
+        z = bundle.project(_BLUR * accuracy, size)
         if np.array_equal(z, before):
-            # The cuts contradict each other by rounding error: the caller checks the distance to the set.
+            # The cuts contradict each other by rounding errors; the caller checks the distance to the set.
             return z
     raise ProjectionError(
-        f"the outer approximation is still {depth:.3g} away from the set after {k + 1} rounds "
-        f"(needed {accuracy:.3g})"
+        f"the outer approximation is {depth:.3g} away from the set after {k + 1} iterations "
+        f"({accuracy:.3g} is required)"
     )
 
 
 class _Bundle:
-    """The cuts seen so far, and the projection of ``x`` on them."""
+    """The cuts found so far, and the projection of ``x`` on their intersection."""
 
     def __init__(self, x: Vector) -> None:
         self._x = x
@@ -133,10 +127,22 @@ class _Bundle:
         """Whether multipliers prove that the cuts have no common point."""
         return HalfSpaces(self._normals, self._slack).excess_everywhere(NOISE) is not None
 
-    def project(self, blur: float) -> Vector:
+    def project(self, blur: float, size: float) -> Vector:
+        """Return the projection of ``x`` on the cuts; raise an error if these prove the set empty.
+
+        ``blur`` is the violation that is tolerated, ``size`` the scale of contradictions beyond rounding.
+        """
         halfspaces = HalfSpaces(self._normals, self._slack)
-        face = shortest_vector(halfspaces, self._slack, self._face, blur)
-        # Drop cuts that are far from active: as the distance to x never decreases, the method converges.
+        try:
+            face = shortest_vector(halfspaces, self._slack, self._face, blur)
+        except Contradiction as contradiction:
+            if contradiction.excess > 1e-6 * size and self.is_empty:
+                raise InfeasibleError(
+                    f"the set is empty: cuts contradict each other by {contradiction.excess:.3g} (unit rows)"
+                ) from None
+            raise
+        # Cuts that are far from active are dropped; the distance to x still does not decrease, so that the
+        # method converges.
         far = 1e-2 * float(np.linalg.norm(face.w))
         keep = self._slack - self._normals @ face.w <= far
         keep[list(face.rows)] = True

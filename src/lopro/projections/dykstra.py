@@ -24,14 +24,14 @@ def dykstra(
     Parameters
     ----------
     x : array
-        The point to project.
+        The point to be projected.
     projectors : sequence of callables
         The exact projections on closed convex sets.
     violation : callable, optional
-        The violation of a point as the caller measures it; it has to be at most ``10 tol`` as well.
+        The violation of a point as measured by the caller, which must be at most ``10 tol`` as well.
     tol : float
-        Every member's nearest point must agree with the result to ``tol`` times the size of ``x`` and of
-        the step (or the rounding of the dtype, if that is coarser).
+        The nearest points of all members must agree with the result to ``tol``, or to the rounding of the
+        dtype if that is larger, relative to the norm of ``x`` plus that of the step.
     max_cycles : int
         Limit of the cycles through all members.
 
@@ -43,10 +43,10 @@ def dykstra(
 
     Notes
     -----
-    The rule checks optimality, not the length of the last step: Dykstra's iterates can stay unchanged
-    for many cycles and then move. After a cycle ``x - z = sum p_i`` with each ``p_i`` normal to member
-    ``i`` at its own last point ``y_i``; when all ``y_i`` coincide with ``z`` these are the
-    optimality conditions.
+    The rule checks optimality and not the length of the last step, because Dykstra's iterates can be
+    constant for many cycles and then change. After a cycle ``x - z = sum p_i`` with each ``p_i``
+    normal to member ``i`` at its own last point ``y_i``; when all ``y_i`` coincide with ``z`` these
+    are the optimality conditions.
 
     Examples
     --------
@@ -74,5 +74,5 @@ def dykstra(
             return z
     raise ProjectionError(
         f"Dykstra's method left the members {spread:.3g} apart after {max_cycles} cycles "
-        f"(needed {accuracy:.3g})"
+        f"({accuracy:.3g} is required)"
     )

@@ -1,4 +1,4 @@
-"""When rows and cones have no common point: multipliers prove it, and are checked like any other bound."""
+"""Proofs by multipliers that rows and cones have no common point."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from lopro.engines.cones import ConeRows, Nonnegative
 __all__ = ["cones_exclude"]
 
 _EPS = float(np.finfo(np.float64).eps)
-#: Multipliers of inequalities below this share of the largest are taken as zeros that a solver has left.
-_NOTHING = 1e-7
+#: Multipliers of inequalities below this share of the largest count as zeros: solvers leave about 1e-8 there.
+#: `python -m benchmarks.constants projections`: a tenth and ten times as much change nothing.
+_NEGLIGIBLE = 1e-7
 
 
 def cones_exclude(
@@ -28,12 +29,11 @@ def cones_exclude(
 ) -> bool:
     """Whether multipliers prove that no ``x`` has ``bounds - rows x`` in every cone.
 
-    For ``z`` in the dual cones such an ``x`` has ``<z, bounds> >= <rows' z, x>``. So ``rows' z`` has to
-    vanish, up to the rounding of the product, and ``<z, bounds>`` has to be negative, by more than rounding.
-    A solver's multipliers are good to some digits only: they are moved to the nearest ones with
-    ``rows' z = 0`` before. ``unit`` is the rounding unit of the precision of the data: bounds in
-    single precision often contradict each other by as little. ``noise`` is the relative error of rows that
-    were computed.
+    For ``z`` in the dual cones such an ``x`` satisfies ``<z, bounds> >= <rows' z, x>``. So it suffices that
+    ``rows' z`` vanishes, up to the rounding of the product, and that ``<z, bounds>`` is negative by more
+    than rounding. Since multipliers of a solver have a limited accuracy, they are first moved to the
+    nearest ones with ``rows' z = 0``. ``unit`` is the rounding unit of the data: bounds in single precision
+    often contradict each other by that amount. ``noise`` is the relative error of rows that were computed.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def _inside(members: Sequence[ConeRows], z: Vector) -> Vector:
     inside = []
     for member, part in zip(members, parts, strict=True):
         if isinstance(member.cone, Nonnegative):
-            part = np.where(part > _NOTHING * largest, part, 0.0)
+            part = np.where(part > _NEGLIGIBLE * largest, part, 0.0)
         inside.append(member.cone.into_dual(part))
     return np.concatenate(inside)
 
@@ -79,7 +79,6 @@ def _balanced(rows: Any, z: Vector) -> Vector:
     M = rows[used]
     current_deadline().need(8.0 * M.shape[0] * M.shape[1] * min(M.shape))
     moved = z.copy()
-    # Rows that are parallel up to rounding are balanced already; without a cutoff they would get all of the
-    # correction.
+    # Without a cutoff rows that are parallel up to rounding would receive the whole correction.
     moved[used] -= np.linalg.lstsq(M.T.toarray(), rows.T @ z, rcond=64.0 * _EPS)[0]
     return moved

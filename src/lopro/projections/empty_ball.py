@@ -1,4 +1,4 @@
-"""Proofs that a residual ball is empty, from a dual vector that is checked with its rounding."""
+"""Proofs that a residual ball is empty, by dual vectors with bounds of their rounding errors."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ from lopro.maps import LinearMap, linear_map
 
 __all__ = ["nonnegative_residual_exceeds", "residual_exceeds"]
 
+#: Number of random products that estimate the Frobenius norm of an operator: the estimate of its square has a
+#: standard deviation of at most ``sqrt(2 / 3)`` of it.
 _PROBES = 3
-#: Largest number of entries of a matrix that is copied for a proof.
+#: Largest number of entries of a matrix that is copied for a proof: 32 MB.
 _DENSE = 4e6
 
 
@@ -42,11 +44,11 @@ def residual_exceeds(
 ) -> bool:
     """Whether ``nu`` proves that no ``x`` (no ``x >= 0``) has ``|A x - y| <= sigma``.
 
-    Every residual has ``|A x - y| >= (Re <y, nu> - Re <A^H nu, x>) / |nu|``. So ``A^H nu`` has to vanish, up
-    to the rounding of the product, and ``Re <y, nu> / |nu|`` has to exceed sigma, by more than rounding. For
-    ``x >= 0`` it is enough if no entry of ``A' nu`` is positive. ``blur`` is the relative rounding of ``y``
-    where that is more than its dtype says; ``cancelled`` is the size of the numbers that a ``y`` which is
-    a residual is the difference of.
+    Every residual has ``|A x - y| >= (Re <y, nu> - Re <A^H nu, x>) / |nu|``. So it suffices that ``A^H nu``
+    vanishes, up to the rounding of the product, and that ``Re <y, nu> / |nu|`` exceeds sigma by more than
+    rounding. For ``x >= 0`` it suffices that no entry of ``A' nu`` is positive. ``blur`` is the relative
+    error of ``y`` where it exceeds the rounding of its dtype; if ``y`` is a difference, ``cancelled`` is
+    the size of its terms.
 
     Examples
     --------
@@ -71,7 +73,7 @@ def residual_exceeds(
         left = np.maximum(pulled, 0.0) if nonneg else np.abs(pulled)
         if known and is_rounding(left, _column_sizes(A, trial), A.shape[0]):
             return True
-        # The columns of an operator are not known: they are assumed to have equal norms.
+        # The columns of an operator are unknown and are assumed to have equal norms.
         if not known:
             return float(np.linalg.norm(left)) <= 64.0 * unit * _frobenius(A, y) * length
     return False
@@ -101,7 +103,7 @@ def nonnegative_residual_exceeds(A: LinearMap, y: Array, sigma: float) -> bool:
         x, _ = scipy.optimize.nnls(matrix / unit, right / size)
     except RuntimeError:  # the iteration limit was reached
         return False
-    # The residual is made orthogonal to the columns in use to rounding, not to the accuracy of x.
+    # The residual is made orthogonal to the columns of the support up to rounding, not to the accuracy of x.
     nu, used = right, np.linalg.qr(matrix[:, x > 0.0])[0]
     for _ in range(2):
         nu = nu - used @ (used.T @ nu)
@@ -118,9 +120,8 @@ def _exceeds_in_double(A: LinearMap, y: Array, sigma: float, cancelled: float) -
     )
     U, s, _ = np.linalg.svd(matrix, full_matrices=False)
     U = U[:, s > max(A.shape) * eps(matrix) * s[0]]
-    for _ in range(
-        2
-    ):  # a short remainder is orthogonal only up to the rounding of the numbers it is a difference of
+    # Twice: a short remainder is orthogonal only up to the rounding of the terms it is the difference of.
+    for _ in range(2):
         right = right - U @ (U.conj().T @ right)
     wide = to_numpy(y).astype(right.dtype)
     return residual_exceeds(
@@ -129,7 +130,7 @@ def _exceeds_in_double(A: LinearMap, y: Array, sigma: float, cancelled: float) -
 
 
 def _column_sizes(A: LinearMap, nu: Array) -> Any:
-    """Return ``|A|' |nu|``: what the products of each column with ``nu`` add up, in absolute values."""
+    """Return ``|A|' |nu|``, the sums of absolute values in the products of the columns with ``nu``."""
     matrix = A.matrix
     if scipy.sparse.issparse(matrix):
         return np.asarray(abs(matrix).T @ np.abs(to_numpy(nu)))
@@ -138,7 +139,7 @@ def _column_sizes(A: LinearMap, nu: Array) -> Any:
 
 
 def _frobenius(A: LinearMap, y: Array) -> float:
-    """Return an estimate of the root of the sum of squares of the entries, from a few products."""
+    """Return an estimate of the Frobenius norm from a few products with random vectors."""
     probes = np.random.default_rng(0).standard_normal((_PROBES, A.shape[0]))
     squares = [norm(A.adjoint(asarray_like(p, y))) ** 2 for p in probes]
     return math.sqrt(sum(squares) / _PROBES)

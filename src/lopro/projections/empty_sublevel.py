@@ -1,8 +1,8 @@
-"""Proofs that ``{c <= 0}`` is empty, from linearisations of a smooth function near its least point.
+"""Proofs that ``{c <= 0}`` is empty, from linearisations of a smooth function near its minimiser.
 
 At every point of the set, ``c(z) + <g, v - z> <= 0`` for every ``z`` with gradient ``g``. Where ``c`` is
 positive and its gradient nearly vanishes, one such inequality excludes all points within ``c(z) / |g|`` of
-``z``. Those at the points around it contradict each other, which excludes all points.
+``z``. Linearisations at points around ``z`` contradict each other, which excludes all points.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from lopro.projections.halfspaces import HalfSpaces
 
 __all__ = ["EmptinessCheck"]
 
-#: Share of ``c`` that the linearisations around the least point may be lower than it. Half is a
-#: contradiction as clear as possible of slopes as long as possible.
+#: Share of ``c`` by which linearisations around the minimiser are lower than ``c`` there. The margin of the
+#: contradiction is 1 minus the share, and the slopes grow with its root: a half keeps both large.
 _LOWER = 0.5
 
 
@@ -58,9 +58,9 @@ class EmptinessCheck:
     size: float
 
     def __call__(self, z: Vector) -> None:
-        """Raise `InfeasibleError` where the linearisation at ``z`` excludes all points within reach.
+        """Raise `InfeasibleError` where the linearisation at ``z`` excludes all points in question.
 
-        What is smaller than the rounding of the value and the gradient at ``x`` is taken for rounding.
+        Differences below the rounding errors of the value and the gradient at ``x`` are not trusted.
         """
         steepest = float(np.linalg.norm(self.slope(self.x)))
         rounding = NOISE * (abs(self.value(self.x)) + steepest * self.size)

@@ -1,8 +1,8 @@
-"""Projection on ``{c <= 0}`` for a convex function known only through values and subgradients.
+"""Projection on ``{c <= 0}`` for a convex function known only by values and subgradients.
 
-Where ``c`` is smooth, the multiplier is found by a root search and the optimality conditions are
-solved by Newton's method, with second derivatives from differences of gradients. Where it is not,
-or where that fails, outer approximation by linearisations needs nothing but subgradients.
+For smooth ``c`` a root search determines the multiplier, and Newton's method solves the optimality
+conditions with second derivatives from differences of gradients. For other functions, or where that
+fails, outer approximation by linearisations requires only subgradients.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from lopro.core.arrays import Array, copy, eps
 from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import Vector, from_real_vector, to_real_vector
 from lopro.errors import InfeasibleError, ProjectionError
-from lopro.projections.cuts import Cut, project_by_cuts
+from lopro.projections.cuts import POSITIVE, Cut, project_by_cuts
 from lopro.projections.empty_sublevel import EmptinessCheck
 from lopro.projections.newton import HUGE, STEPS, Equation, hessian_solver, polish
 
 __all__ = ["project_sublevel"]
 
-#: Largest factor between two multipliers of the root search. It matters where the set is empty alone: from
-#: 1e7, the next one would be 3e19, with which nothing can be minimised in double precision. A tenth and ten
+#: Largest factor between two multipliers of the root search. It matters only for empty sets: after 1e7 the
+#: next multiplier would be 3e19, for which no minimisation succeeds in double precision. A tenth and ten
 #: times as much change no number of calls in `python -m benchmarks.constants projections`.
 _GROWTH = 1e4
 
@@ -47,7 +47,7 @@ def project_sublevel(
     smooth : bool
         Whether the subgradient is a continuous gradient.
     near : array, optional
-        The projection of another point: if that point is close, a few Newton steps suffice.
+        The projection of another point; if that point is close to ``x``, a few Newton steps suffice.
 
     Raises
     ------
@@ -98,9 +98,7 @@ class _Real:
         """Return the first-order distance to the set; raise where a point outside has slope zero."""
         excess, slope = self.value(z), float(np.linalg.norm(self.slope(z)))
         if excess > 0.0 and slope == 0.0:
-            raise InfeasibleError(
-                "c has slope zero at an infeasible point: it is positive everywhere"
-            )
+            raise InfeasibleError(POSITIVE)
         return max(excess, 0.0) / slope if slope > 0.0 else 0.0
 
     def slope(self, z: Vector) -> Vector:
@@ -121,9 +119,9 @@ class _Real:
 def _by_cuts(c: _Real, x: Vector, fine: float) -> Vector:
     """Project by cuts, with a tolerance that is relaxed after each failure, at most to 1e-11.
 
-    A function with kinks may be smooth where the projection lies. So an inaccurate answer is given to
-    Newton's method first: if ``x - z`` is a multiple of a subgradient there and ``c(z) = 0``, the
-    point is optimal, however it was found.
+    A function with kinks may be smooth near the projection. So Newton's method is tried first, from an
+    inaccurate result: if ``x - z`` is a nonnegative multiple of a subgradient at z and ``c(z) = 0``, the
+    point is optimal in any case.
     """
     z = project_by_cuts(x, c.cuts, tol=1e-6)
     polished = polish(x, z, [c.equation])
@@ -141,9 +139,9 @@ def _newton(c: _Real, x: Vector, fine: float, size: float) -> Vector | None:
     """Solve ``z - x + mu grad c(z) = 0, c(z) = 0``; None if that fails.
 
     For fixed ``mu`` the first equation is the minimum of a strongly convex function, and ``c`` at
-    that minimum falls with ``mu``: a root search with a bracket, in which every evaluation starts
+    that minimum decreases with ``mu``: a root search with a bracket, in which each evaluation starts
     from the last. Near the root the two equations are solved together. Where the set is empty, ``mu`` grows
-    and ``z`` tends to the least point of ``c``, which proves it.
+    and ``z`` tends to a minimiser of ``c``, which gives a proof.
     """
     z, low, high = x, 0.0, math.inf
     check_not_empty = EmptinessCheck(c.value, c.slope, x, size)
@@ -167,7 +165,7 @@ def _newton(c: _Real, x: Vector, fine: float, size: float) -> Vector | None:
         slope = float(g @ solve(g))
         if not slope > 0.0:
             return None
-        # Where c has no root, steps of the root search grow beyond what a minimisation can follow.
+        # Where there is no root, unlimited steps would lead to multipliers too large for a minimisation.
         mu += min(excess / slope, _GROWTH * mu)
         if not low < mu < high:
             mu = 4.0 * low if math.isinf(high) else 0.5 * (low + high)
@@ -193,7 +191,7 @@ def _minimised(
         # Accurate enough for the sign of c at the result.
         distance = abs(c.value(z)) / max(float(np.linalg.norm(g)), 1e-300)
         enough = max(fine, min(1e-3 * float(np.linalg.norm(z - x)), 0.05 * distance))
-        # Short steps that no longer reduce the residual are rounding, of which a large mu leaves much.
+        # Short steps that do not reduce the residual are rounding errors, which a large mu amplifies.
         if left <= enough or (left > 0.5 * last and np.linalg.norm(step) <= 1e-6 * size):
             return z, g, solve
         step, t, here, last = solve(residual), 1.0, objective(z), left
@@ -209,7 +207,7 @@ def _minimised(
 
 
 def _restored(c: _Real, z: Vector, fine: float, size: float) -> Vector:
-    """Move the point into the set: a few Newton steps along the slope, slightly longer than needed."""
+    """Move the point into the set by a few Newton steps along the slope, slightly longer than necessary."""
     for _ in range(8):
         excess = c.value(z)
         if excess <= 0.0:
@@ -217,11 +215,9 @@ def _restored(c: _Real, z: Vector, fine: float, size: float) -> Vector:
         g = c.slope(z)
         slope = float(np.linalg.norm(g))
         if slope == 0.0:
-            raise InfeasibleError(
-                "c has slope zero at an infeasible point: it is positive everywhere"
-            )
+            raise InfeasibleError(POSITIVE)
         z = z - ((excess / slope + 0.01 * fine) / slope) * g
     distance = c.value(z) / float(np.linalg.norm(c.slope(z)))
     if distance <= max(1e-10 * size, fine):
         return z
-    raise ProjectionError(f"the projection ends {distance:.3g} outside the set and stays there")
+    raise ProjectionError(f"the projection remains at a distance of {distance:.3g} from the set")

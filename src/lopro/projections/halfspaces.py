@@ -1,4 +1,4 @@
-"""Linear inequalities brought to unit rows: the form every polyhedral routine works on."""
+"""Linear inequalities with rows of unit length, the form that polyhedral routines use."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class HalfSpaces:
 
     @staticmethod
     def from_system(C: Any, b: Any) -> HalfSpaces:
-        """Scale the rows of ``C x <= b``; rows of zeros are checked and left out."""
+        """Return ``C x <= b`` with unit rows; rows of zeros are checked and dropped."""
         sparse = scipy.sparse.issparse(C)
         rows: Any = C.astype(np.float64) if sparse else np.asarray(to_numpy(C), dtype=np.float64)
         bounds = np.asarray(to_numpy(b), dtype=np.float64)
@@ -65,7 +65,7 @@ class HalfSpaces:
 
     @staticmethod
     def stacked(parts: Sequence[HalfSpaces]) -> HalfSpaces:
-        """Return the rows of all parts, sparse as soon as one of them is."""
+        """Return the rows of all parts, sparse if one of the parts is sparse."""
         bounds = np.concatenate([p.bounds for p in parts])
         if any(scipy.sparse.issparse(p.normals) for p in parts):
             return HalfSpaces(scipy.sparse.vstack([p.csc for p in parts]).tocsr(), bounds)
@@ -78,7 +78,7 @@ class HalfSpaces:
 
     @cached_property
     def csc(self) -> Any:
-        """The normals as a sparse matrix by columns, as solvers expect it."""
+        """The normals as a sparse matrix by columns, the format of solvers."""
         return scipy.sparse.csc_matrix(self.normals)
 
     def rows(self, indices: Any) -> Matrix:
@@ -87,10 +87,10 @@ class HalfSpaces:
         return chosen.toarray() if scipy.sparse.issparse(chosen) else np.asarray(chosen)
 
     def excess_everywhere(self, noise: float = 0.0) -> float | None:
-        """Return by how much every point violates some row, where multipliers prove it; None otherwise.
+        """Return the least violation of the worst row over all points, if multipliers prove it positive.
 
-        A linear program finds the least ``t`` with ``N z <= h + t``; its multipliers are the proof. The
-        entries of rows that were computed are known up to this ``noise``, relatively.
+        None otherwise. A linear program computes the least ``t`` with ``N z <= h + t``; its multipliers are
+        the proof. ``noise`` is the relative error of rows that were computed.
         """
         if len(self) == 0:
             return None
@@ -119,7 +119,7 @@ class HalfSpaces:
         return power_of_two(float(np.abs(self.bounds).max(initial=0.0)))
 
     def radius(self) -> float | None:
-        """Return a bound of ``|z|`` over the set from its bounding box; None if there is none."""
+        """Return a bound of ``|z|`` over the set from its bounding box; None if the set is unbounded."""
         if not self._bounded():
             return None
         corners = []
@@ -131,11 +131,11 @@ class HalfSpaces:
             if low is None or high is None:
                 return None
             corners.append(max(abs(float(low.x[j])), abs(float(high.x[j]))))
-        # The program is accurate to about 1e-9; a bound has to be rounded to the safe side.
+        # The program is accurate to about 1e-9; the bound is enlarged by more than that.
         return self._scale * (float(np.linalg.norm(corners)) * (1.0 + 1e-7) + 1e-7)
 
     def _bounded(self) -> bool:
-        """Whether the only direction with ``N v <= 0`` is zero: Stiemke's alternative, one LP."""
+        """Whether only the direction zero has ``N v <= 0``, by Stiemke's alternative: one linear program."""
         if len(self) <= self.dimension:
             return False
         current_deadline().need(EIGH * self.dimension**2 * len(self))

@@ -1,4 +1,4 @@
-"""Golub-Kahan bidiagonalisation: a small matrix that represents an operator, by products only."""
+"""Golub-Kahan bidiagonalisation: a small matrix that represents an operator, computed by products."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["GolubKahan"]
 
 
 class GolubKahan:
-    """The bidiagonalisation ``A V_k = U_(k+1) B_k`` started at a vector, with full orthogonality.
+    """The bidiagonalisation ``A V_k = U_(k+1) B_k`` from a starting vector, with full orthogonality.
 
     Parameters
     ----------
     A : LinearMap
-        Any map, in particular one that is only known through its products.
+        Any map, in particular an operator.
     start : ndarray
         ``U`` begins with ``start / |start|``.
 

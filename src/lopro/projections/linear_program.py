@@ -1,4 +1,4 @@
-"""The least value of a linear function over half-spaces, with the multipliers that prove it."""
+"""Minima of linear functions over half-spaces, with the multipliers that prove them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def minimize_linear(cost: Vector, rows: HalfSpaces) -> LinearMinimum:
     array([-1.])
     """
     size = float(np.abs(cost).max(initial=0.0))
-    # Tolerances of the solver are absolute: a cost of size 1 makes them independent of units.
+    # Tolerances of the solver are absolute; a cost of size 1 makes them independent of units.
     unit = cost / size if size > 0.0 else cost
     program = QuadraticProgram.of(None, unit, rows.csc, upper=rows.bounds)
     answer = solve_by_highs(program, 1e-10, scaled=False, simplex=True)

@@ -1,9 +1,9 @@
-"""Newton's method on the optimality conditions of a projection, for the last digits.
+"""Newton's method on the optimality conditions of a projection, which computes its last digits.
 
 ``z`` is the projection of ``x`` on ``{c_i <= 0}`` if ``x - z = sum mu_i g_i`` with ``mu_i >= 0``,
 subgradients ``g_i`` of ``c_i`` at ``z``, and ``c_i(z) = 0`` where ``mu_i > 0``. These conditions are
-sufficient for convex functions, smooth or not; so they prove a point that was found under
-assumptions that may not hold. Second derivatives are differences of gradients.
+sufficient for convex functions, smooth or not, however the point was computed. Second derivatives are
+differences of gradients.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from lopro.core.real_vectors import Vector
 
 __all__ = ["Equation", "hessian_solver", "polish"]
 
-#: Largest multiplier; beyond it the set has no interior or is empty. Squares of products with slopes up to
-#: 1e50 are numbers still.
+#: Largest multiplier; beyond it the set is empty or has no interior. Squares of its products with slopes up
+#: to 1e50 do not overflow.
 HUGE = 1e100
-#: Limit of Newton steps and of the search for a multiplier. `python -m benchmarks.constants projections`: a
-#: tenth of it takes 1.2 times the calls, 1.6 times for a smooth function, ten times as many change nothing.
+#: Limit of Newton steps and of steps of the root search. `python -m benchmarks.constants projections`: with a
+#: tenth 1.25 times the calls, 1.6 times for a smooth function; ten times as many change nothing.
 STEPS = 50
-#: Variables up to which second derivatives are a matrix; beyond, each system is solved by products.
-#: `python -m benchmarks.constants projections`: a tenth takes 1.3 times the calls, 5.6 times for a function
-#: with kinks.
+#: Number of variables up to which second derivatives form a matrix; larger systems are solved by products.
+#: `python -m benchmarks.constants projections`: with a tenth 1.3 times the calls, 6.5 times for a function
+#: with kinks; ten times as many change nothing.
 _DENSE_UP_TO = 60
 
 
@@ -48,8 +48,8 @@ class Equation:
 def polish(x: Vector, z: Vector, equations: Sequence[Equation]) -> Vector | None:
     """Return the projection near ``z`` to full accuracy; None where Newton's method does not converge.
 
-    Equations whose multiplier is zero are left out: whether the result satisfies them as
-    inequalities is for the caller to check.
+    Equations whose multiplier is zero are dropped; the caller checks whether the result satisfies them
+    as inequalities.
 
     Examples
     --------
@@ -68,13 +68,13 @@ def polish(x: Vector, z: Vector, equations: Sequence[Equation]) -> Vector | None
     except RuntimeError:
         return None
     used = u > 1e-9 * float(u.max())
-    # With unit slopes at the start, equations in different units weigh the same in the steps.
+    # With unit slopes at the start, equations in different units have equal weight in the steps.
     scaled = [e.scaled(1.0 / length) for e, length in zip(equations, lengths, strict=True)]
     return _settled(x, z, u[used], [e for e, keep in zip(scaled, used, strict=True) if keep])
 
 
 def _settled(x: Vector, z: Vector, mu: Vector, equations: list[Equation]) -> Vector | None:
-    """Take Newton steps while they shrink; None if they end far from zero."""
+    """Take Newton steps while their lengths decrease; return None if they do not converge to a solution."""
     last = math.inf
     for _ in range(STEPS):
         current_deadline().check()
@@ -87,13 +87,13 @@ def _settled(x: Vector, z: Vector, mu: Vector, equations: list[Equation]) -> Vec
             a, B = solve(z - x + G.T @ mu), np.column_stack([solve(g) for g in G])
             change = np.linalg.lstsq(G @ B, excess - G @ a, rcond=None)[0]
         except np.linalg.LinAlgError:
-            return None  # differences of slopes in units that are too far apart
+            return None  # equations in units of very different size
         step = a + B @ change
         length, size = float(np.linalg.norm(step)), _size(x, z)
-        # Where no point solves the equations, the multipliers diverge and the points tend to the least ones.
+        # Without a solution the multipliers diverge, and the points tend to minimisers.
         solved = bool((np.abs(excess) <= 1e-9 * size * np.linalg.norm(G, axis=1)).all())
         if not length <= 0.5 * last:
-            # Steps that no longer shrink are rounding errors, or the start was too far away.
+            # Steps that do not decrease are rounding errors, or the start was too far away.
             return z if solved and last <= 1e-9 * size else None
         z, mu, last = z - step, mu + change, length
         if length <= 1e-15 * size:
@@ -102,7 +102,7 @@ def _settled(x: Vector, z: Vector, mu: Vector, equations: list[Equation]) -> Vec
 
 
 def _size(x: Vector, z: Vector) -> float:
-    """Return the size that steps are compared with: of the point and of the distance."""
+    """Return the size that steps are relative to: the norm of the point plus the distance."""
     return float(np.linalg.norm(z) + np.linalg.norm(x - z))
 
 

@@ -1,8 +1,8 @@
-"""Projection on a polyhedron: an interior-point solver finds the face, an active set finishes.
+"""Projection on a polyhedron by an interior-point solver and an active-set method.
 
-Clarabel solves the quadratic program to about ten digits. Its answer shows which inequalities are
-active; the dual active-set method starts there, adds missing inequalities, and ends only when
-feasibility and the signs of the multipliers hold to rounding.
+Clarabel solves the quadratic program to about ten digits, which determines the active inequalities. The dual
+active-set method starts there, adds missing inequalities, and ends when feasibility and the signs of the
+multipliers hold to rounding.
 """
 
 from __future__ import annotations
@@ -29,11 +29,16 @@ from lopro.projections.halfspaces import HalfSpaces, Matrix
 
 __all__ = ["ACTIVE_SET_ENTRIES", "RepeatedProjection", "least_distance", "project_polyhedron"]
 
+#: Violations of unit rows that are tolerated, relative to the distance: some thousand roundings of a sum.
+#: `python -m benchmarks.constants projections`: a tenth and ten times as much change nothing.
 _ACCURACY = 1e-12
-#: Rows times columns above which no active set is tried first, and above which it is not tried at all.
+#: Entries of the rows above which Newton's method is tried before the active set, whose answers are
+#: accurate to rounding instead of a gap. For dense rows that cut off a distant point: 0.72 s and 0.05 s at
+#: 2e5 entries, 0.29 s and 0.02 s at 8e4, 0.04 s and 0.006 s at 2e4.
 ACTIVE_SET_ENTRIES = 2e5
+#: Entries above which the active set is not tried: 0.8 GB as a dense matrix.
 _HUGE = 1e8
-#: The relative gap that is proved then, and what the rounding of each variable adds to it.
+#: The relative gap that is proved then, and an addition of 45 roundings for each variable.
 _GAP = 1e-11
 _GAP_OF_EACH = 1e-14
 
@@ -51,9 +56,9 @@ def project_polyhedron(x: Array, halfspaces: HalfSpaces) -> Array:
     Raises
     ------
     InfeasibleError
-        If the set is empty (the solver says so and a linear program agrees).
+        If the multipliers of a linear program prove that the set is empty.
     ProjectionError
-        If no point passes the check of the optimality conditions.
+        If no point satisfies the optimality conditions.
 
     Examples
     --------
@@ -73,7 +78,7 @@ def project_polyhedron(x: Array, halfspaces: HalfSpaces) -> Array:
 
 
 class RepeatedProjection:
-    """Projections of a sequence of nearby points: each starts on the face where the last one ended.
+    """Projections of a sequence of nearby points: each starts from the face of the previous one.
 
     Examples
     --------
@@ -108,7 +113,7 @@ class RepeatedProjection:
 
 
 def _rounding(halfspaces: HalfSpaces, point: Matrix) -> float:
-    """Return the rounding of slacks of size |x|, which does not depend on the distance."""
+    """Return the rounding error of the slacks, which depends on |x| and not on the distance."""
     return 1e-15 * (float(np.linalg.norm(point)) + float(np.abs(halfspaces.bounds).max()))
 
 
@@ -147,10 +152,10 @@ def least_distance(halfspaces: HalfSpaces, slack: Matrix, rounding: float = 0.0)
 
 
 def _large(halfspaces: HalfSpaces, slack: Matrix, blur: float) -> Matrix | None:
-    """Return the shortest ``w`` with a proof; None where there is none.
+    """Return the shortest ``w`` with a proved gap; None where the proof fails.
 
-    An active set that changes by one row at a time is too slow for faces of thousands of rows. Sparse rows
-    go to an engine for programs, others to Newton's method; the gap proves that the point is the nearest.
+    An active set that changes by one row at a time is too slow for faces of thousands of rows. Programs with
+    sparse rows are solved by an engine, others by Newton's method.
     """
     deadline, d = current_deadline(), halfspaces.dimension
     allowed = _GAP + _GAP_OF_EACH * d
@@ -170,7 +175,7 @@ def _large(halfspaces: HalfSpaces, slack: Matrix, blur: float) -> Matrix | None:
 
 
 def _thin(halfspaces: HalfSpaces) -> bool:
-    """Whether sparse factors stay sparse: few pairs of variables meet in a row, or variables are many."""
+    """Whether factors are expected to be sparse: few pairs of variables share a row, or d is large."""
     if not scipy.sparse.issparse(halfspaces.normals):
         return False
     d, lengths = halfspaces.dimension, np.diff(halfspaces.normals.indptr).astype(np.float64)
@@ -182,9 +187,9 @@ def _interior_point(halfspaces: HalfSpaces, slack: Matrix) -> Face:
     d = halfspaces.dimension
     eye, cones = scipy.sparse.identity(d, format="csc"), [Nonnegative(len(halfspaces))]
     program = ConeProgram(eye, np.zeros(d), halfspaces.csc, slack, cones)
-    # The status of the solver is not used: a bad start costs the active set time only.
+    # The status of the solver is not used: a bad start only costs the active-set method time.
     try:
-        # The slacks are in units of the distance already.
+        # The slacks are already in units of the distance.
         answer = solve_cones(program, 1e-10, scaled=False)
     except EngineUnavailable:
         return Face.empty(d)

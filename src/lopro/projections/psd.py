@@ -20,7 +20,9 @@ __all__ = [
     "symmetric_part",
 ]
 
-# Below this size a dense decomposition is as fast as a few Lanczos steps called from Python.
+#: Number of rows from which, and share of the rows up to which, eigenpairs are computed by Lanczos's
+#: method. One pair takes 1.1 ms by Lanczos and 0.7 ms densely at 100 rows, 1.4 and 2.8 ms at 200; 0.06 of
+#: the pairs take 11 and 16 ms at 400 rows, 65 and 88 ms at 800; 0.12 of them 135 and 88 ms.
 _LANCZOS_FROM = 200
 _LANCZOS_SHARE = 0.06
 
@@ -80,9 +82,9 @@ def _need_spectrum(X: Array) -> None:
 
 
 def _decomposed(name: str, X: Array) -> Any:
-    """Call an eigen-solver of the array library; where it fails in single precision, in double.
+    """Call an eigenvalue solver of the array library, in double precision where single precision fails.
 
-    LAPACK's single precision can fail to converge on matrices with many equal eigenvalues.
+    In single precision LAPACK may not converge for matrices with many equal eigenvalues.
     """
     _need_spectrum(X)
     xp = namespace(X)
@@ -91,7 +93,7 @@ def _decomposed(name: str, X: Array) -> Any:
         return solver(X)
     except (np.linalg.LinAlgError, RuntimeError) as error:  # PyTorch's error is a RuntimeError
         if not is_single(X):
-            raise ProjectionError(f"the eigen-solver failed: {error}") from error
+            raise ProjectionError(f"the eigenvalue solver failed: {error}") from error
         found = solver(xp.astype(X, xp.complex128 if is_complex(X) else xp.float64))
     if name == "eigvalsh":
         return xp.astype(found, xp.float32)
@@ -132,17 +134,17 @@ def smallest_eigenpairs(X: Array, k: int, start: Array | None = None) -> tuple[A
     Parameters
     ----------
     X : array
-        Symmetric or Hermitian; only its products and, for the dense way, one triangle are used.
+        Symmetric or Hermitian; only its products and, in dense decompositions, one triangle are used.
     k : int
-        How many pairs.
+        Number of pairs.
     start : ndarray, optional
-        Where a Lanczos run begins: a vector near the eigenvectors saves time. The result does not
-        depend on it beyond rounding.
+        Start of a Lanczos run: a vector near the eigenvectors saves time. The result depends on it
+        only by rounding.
 
     Notes
     -----
-    Large NumPy matrices go to ARPACK. Every pair it returns is checked by its residual; if one
-    fails, the dense decomposition is used.
+    Large NumPy matrices are passed to ARPACK. The residual of each pair is checked; if one is too
+    large, the dense decomposition is used.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Projection on a residual ball in double precision, for points that are then rounded to single precision."""
+"""Projection on a residual ball in double precision for points that are rounded to single precision."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lopro.projections.residual_ball import project_residual_ball
 
 __all__ = ["nearest_rounded"]
 
-#: Aims further and further inside the ball, until the rounded point is inside too. `python -m
+#: Number of attempts with decreasing radius, until the rounded point is inside the ball. `python -m
 #: benchmarks.constants projections`: with none a ball in single precision is lost, ten times as many change
 #: nothing.
 _ATTEMPTS = 6
@@ -21,8 +21,9 @@ _ATTEMPTS = 6
 def nearest_rounded(x: Array, A: LinearMap, y: Array, sigma: float) -> Array | None:
     """Return a point near ``{z : |A z - y| <= sigma}`` in the precision of ``x``: inside, if rounding allows.
 
-    The aim is inside by what the rounding of the last attempt put outside: measured, because its bound is
-    often a hundred times as much. None where rounding alone makes the ball seem empty.
+    After each attempt the radius is reduced by twice the distance at which the rounded point is outside. That
+    distance is measured, because its bound is often a hundred times as large. None where no attempt succeeds
+    because the ball is empty in double precision.
 
     Parameters
     ----------
@@ -45,21 +46,21 @@ def nearest_rounded(x: Array, A: LinearMap, y: Array, sigma: float) -> Array | N
     >>> point.astype(float).round(6), point.dtype, bool(np.linalg.norm(point.astype(float)) <= 1.0)
     (array([0.6, 0.8]), dtype('float32'), True)
     """
-    aim, point = sigma, None
+    radius, point = sigma, None
     for _ in range(_ATTEMPTS):
         try:
-            exact = project_residual_ball(widened(to_numpy(x)), A, y, aim)
+            exact = project_residual_ball(widened(to_numpy(x)), A, y, radius)
         except InfeasibleError:
-            break  # the data may be rounded numbers: whether the ball is empty, single precision says
-        point = _as_precise_as(x, exact)
+            break  # the data may be rounded: whether the ball is empty is decided in single precision
+        point = _rounded_like(x, exact)
         outside = norm(A.forward(widened(to_numpy(point))) - y) - sigma
-        aim -= 2.0 * outside
-        if outside <= 0.0 or aim <= 0.0:
+        radius -= 2.0 * outside
+        if outside <= 0.0 or radius <= 0.0:
             break
     return point
 
 
-def _as_precise_as(x: Array, exact: Array) -> Array:
+def _rounded_like(x: Array, exact: Array) -> Array:
     """Return ``exact`` in the library and precision of ``x``, complex where either is."""
     if is_single(x):
         exact = exact.astype(np.complex64 if is_complex(exact) else np.float32)

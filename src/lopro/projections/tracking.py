@@ -1,4 +1,4 @@
-"""Following the smallest eigenpairs of a symmetric matrix that changes a little from call to call."""
+"""Tracking of the smallest eigenpairs of a symmetric matrix that changes little from call to call."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ __all__ = ["EigenpairTracker", "can_follow"]
 #: A small matrix, or few numbers, on the host.
 Small: TypeAlias = "np.ndarray[Any, Any]"
 
-#: Pairs that are followed beyond those required, because the order may change. `python -m
-#: benchmarks.constants projections`: none takes 1.1 times the calls; with ten times as many a block is no
-#: longer small beside a matrix of 120 rows.
+#: Pairs that are tracked in addition to those required, because their order may change. `python -m
+#: benchmarks.constants projections`: without them 1.1 times the calls; with ten times as many a block is not
+#: small in comparison with a matrix of 120 rows.
 _SPARE = 7
 #: Limit of the products with a block in one call. `python -m benchmarks.constants projections`: with none the
-#: pairs are not followed, ten times as many change nothing.
+#: pairs are not tracked, ten times as many change nothing.
 _TRIES = 8
-#: Products after which the random search direction restarts.
-_SCOUTING = 32
+#: Products after which the random search direction restarts. `python -m benchmarks.constants projections`: a
+#: tenth takes 1.03 times the calls, ten times as many change nothing.
+_SEARCH_PERIOD = 32
 #: A row of a block counts as dependent on those before it where less than this share of its length is left:
 #: the square root of the rounding of the Gram matrix, with six digits to spare in double precision.
 _DEPENDENT = 1e-5
@@ -36,7 +37,7 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 def can_follow(k: int, rows: int) -> bool:
-    """Whether ``k`` eigenpairs of a matrix can be followed: a block has far fewer columns than the matrix.
+    """Whether ``k`` eigenpairs can be tracked: a block must have at most a quarter of the columns.
 
     Examples
     --------
@@ -55,22 +56,22 @@ def _width(k: int) -> int:
 class EigenpairTracker:
     """The ``k`` smallest eigenpairs of each of a sequence of matrices, to a modest accuracy.
 
-    A call multiplies the matrix by one block of vectors: those found the last time and their residuals.
-    The Ritz pairs of that block are the answer where their residuals are at most ``accuracy`` times the
+    A call multiplies the matrix by one block of vectors: those of the previous call and their residuals.
+    The Ritz pairs of that block are returned where their residuals are at most ``accuracy`` times the
     larger of ``|theta_1|`` and the root mean square of the eigenvalues; otherwise the block is improved
     and multiplied again. One product suffices for a matrix that has changed little. Two more vectors are a
-    search direction from a random start: it descends to the smallest eigenvector orthogonal to the others
-    and restarts periodically, so that every eigenvector is found eventually.
+    search direction with a random start, which converges to the smallest eigenvector orthogonal to the others
+    and restarts periodically, so that each eigenvector is found eventually.
 
-    Each product is followed by one device-to-host transfer: the Gram matrix of the block and its product
-    tells the host everything, so that a device makes three products with a block and little else.
+    Each product is followed by one device-to-host transfer of the Gram matrix of the block and its product,
+    which the host needs alone; the device computes little more than three products with a block.
 
     Ritz values are upper bounds of the eigenvalues at any accuracy.
 
     Parameters
     ----------
     k : int
-        How many pairs.
+        Number of pairs.
     accuracy : float
         Between 0 and 1, both excluded.
 
@@ -89,7 +90,7 @@ class EigenpairTracker:
         self.accuracy = check_number("accuracy", accuracy, minimum=0.0, maximum=1.0, exclusive=True)
         self._followed, self._width = self.k + _SPARE, _width(self.k)
         self._basis: Array | None = None  # as rows: products with rows run along memory
-        self._unit = 1.0  # about the size of the eigenvalues, a power of two
+        self._unit = 1.0  # a power of two near the size of the eigenvalues
         self._age = 0  # of the search direction
         self._rng = np.random.default_rng(0)
 
@@ -112,7 +113,7 @@ class EigenpairTracker:
             if not np.isfinite(gram).all():
                 self._basis = None
                 return None
-            if size is None:  # squares may have over- or underflown
+            if size is None:  # of the squares, unless these over- or underflowed
                 size = math.sqrt(square) if 1e-20 < square < 1e30 else norm(X)
             scale = size / math.sqrt(X.shape[0]) / self._unit
             ritz = _Ritz(gram, self._followed)
@@ -127,11 +128,12 @@ class EigenpairTracker:
     def _next(self, ritz: _Ritz, block: Array) -> Array:
         """Return the next block: Ritz vectors, their residuals, and the search direction with its own.
 
-        That has made a step of steepest descent. Residuals are about unit vectors, not orthogonal to others.
+        The search direction has made a step of steepest descent. Residuals are approximate unit vectors that
+        are not orthogonal to the other rows.
         """
         self._age += 1
         rows = [ritz.vectors, ritz.residuals]
-        search = None if self._age % _SCOUTING == 0 else ritz.search()
+        search = None if self._age % _SEARCH_PERIOD == 0 else ritz.search()
         rows = rows if search is None else [*rows, search]
         basis = asarray_like(np.concatenate(rows), block) @ block
         return basis if search is not None else _stacked(basis, self._random(2, block))
@@ -144,8 +146,8 @@ class EigenpairTracker:
 class _Ritz:
     """Ritz pairs of a block of rows ``B`` from the Gram matrix of the rows of ``B`` and ``B X``.
 
-    Rows are orthonormalised in their order (Gram and Schmidt); dependent ones are left out. Vectors and
-    residuals are the coefficients of rows of ``B`` and ``B X`` together.
+    Rows are orthonormalised in their order (Gram-Schmidt); dependent ones are dropped. Vectors and
+    residuals are given by coefficients of the rows of ``B`` and ``B X`` together.
     """
 
     def __init__(self, gram: Small, followed: int) -> None:
@@ -162,7 +164,7 @@ class _Ritz:
         )
 
     def search(self) -> Small | None:
-        """Return the lowest vector of the last two rows, less the others, and its residual; None without."""
+        """Return the lowest vector of the last two rows, orthogonal to the others, and its residual."""
         last = np.flatnonzero(self._kept >= self._first)
         if len(last) == 0:
             return None
@@ -177,7 +179,7 @@ class _Ritz:
         vectors = np.hstack([own, np.zeros_like(own)])
         residuals = np.hstack([-values[:, None] * own, own])
         w, squares = own.shape[1], _squares(residuals, self._gram)
-        # What the terms cancel to is known up to the rounding of their squares.
+        # After cancellation the error is that of the squares of the terms.
         rounding = len(self._gram) * _EPS * (values**2 + _squares(own, self._gram[w:, w:]))
         squares = np.maximum(squares, 0.0) + rounding
         lengths = np.sqrt(np.where(squares > 0.0, squares, 1.0))
@@ -210,7 +212,7 @@ def _orthonormal(gram: Small) -> tuple[Small, Small]:
 
 
 def _factor(N: Small) -> Small | None:
-    """Return the Cholesky factor of a Gram matrix of unit vectors, None where one depends on those before."""
+    """Return the Cholesky factor of a Gram matrix of unit vectors; None where these are dependent."""
     try:
         L = np.linalg.cholesky(N)
     except np.linalg.LinAlgError:
@@ -219,7 +221,7 @@ def _factor(N: Small) -> Small | None:
 
 
 def _gram_on_host(block: Array, X: Array | None) -> tuple[Small, float]:
-    """Return the Gram matrix of rows, and the sum of squares of X if there is one: one transfer."""
+    """Return the Gram matrix of rows and, if X is given, its sum of squares, in one transfer."""
     with contextlib.suppress(TypeError, RuntimeError):  # of devices without double precision
         block = widened(block)
     xp = namespace(block)
