@@ -140,9 +140,9 @@ def _by_entries(G: Any, weights: Any, fixed: Any, least: float, options: Options
     at = np.concatenate([np.arange(n), i]), np.concatenate([np.arange(n), j])
     sides = np.concatenate([np.full(n, 1.0 - e), asked.kept_entries])
     sides = sides.astype(np.float32 if is_single(G) else np.float64)
-    target = asked.handed_out(raise_diagonal(copy(asked.G), -e))
+    target = asked.in_dtype(raise_diagonal(copy(asked.G), -e))
     problem = Problem(
-        SquaredDistance(target, weights=asked.handed_out(W)),
+        SquaredDistance(target, weights=asked.in_dtype(W)),
         Intersection(PSDCone(n), Affine.entries(at, sides, sides, shape=(n, n))),
     )
     if len(i):

@@ -227,7 +227,7 @@ def test_sparse_costs_stay_sparse() -> None:
     """A dense matrix of this size would take 80 GB."""
     n = 100_000
     cost = LinearCost(cycle(n) + scipy.sparse.diags_array(np.ones(n)))
-    assert scipy.sparse.issparse(cost.off) and cost.off.nnz == 2 * n
+    assert scipy.sparse.issparse(cost.without_diagonal) and cost.without_diagonal.nnz == 2 * n
     assert cost.constant.value == n
 
 

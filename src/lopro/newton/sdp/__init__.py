@@ -1,4 +1,4 @@
-"""Semidefinite programs: a method of multipliers with Newton steps, engines, and one proof for all."""
+"""Semidefinite programs: a method of multipliers with Newton steps, engines, proofs of their answers."""
 
 from lopro.certificates.certificate import Outcome, Status
 from lopro.newton.sdp.judge import DualBound, Judge, PrimalValue

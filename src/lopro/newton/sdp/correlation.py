@@ -1,4 +1,4 @@
-"""The nearest correlation matrix, certified: a feasible matrix and a lower bound of the distance."""
+"""The nearest correlation matrix with a certificate: a feasible matrix and a lower bound of the distance."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from lopro.newton.sdp.nearest import Nearest, NearestProblem
 
 __all__ = ["NearestCorrelation", "NoCorrelationMatrix", "nearest_correlation"]
 
-#: Reductions of the residual, or increases of the margin, at most. None loses the correlation matrices of
-#: ``python -m benchmarks.constants newton.sdp``, fifty change nothing.
+#: Maximum number of runs, each with a smaller residual or a larger margin. 0 loses the correlation matrices
+#: of ``python -m benchmarks.constants newton.sdp``, 50 change nothing.
 _ATTEMPTS = 5
-#: Sizes of multipliers along null vectors, relative to the matrix, in the order they are tried. The value is
-#: off by a multiple of the inverse, and rounding grows with the size. A singular block of 20 of 40 variables
-#: with weights: gaps of 4.3e-6, 1.4e-6, 5.8e-7 for 3e3, 1e4, 3e4; 100 of 150: 9.0e-7, 1.2e-6 for 3e3, 1e4.
+#: Norms of multipliers along null vectors, relative to the matrix, in the order they are tried. The error of
+#: the value is proportional to the inverse, that of rounding to the norm. A block of 20 of 40 variables with
+#: weights: gaps of 4.3e-6, 1.4e-6, 5.8e-7 for 3e3, 1e4, 3e4; 100 of 150: 9.0e-7, 1.2e-6 for 3e3, 1e4.
 #: 30 of 60: 3e3 is not solved in 60 steps, 1e4 in seven, and 1e5 ends at residuals of 2e-10.
 _FAR = 1e4, 3e4, 3e3
 
@@ -44,27 +44,27 @@ class NoCorrelationMatrix(ValueError):
 
 @dataclass(frozen=True)
 class NearestCorrelation:
-    """A correlation matrix near the given one, and the proof of how near.
+    """A correlation matrix near the given one, with a proof of its distance from the optimum.
 
     Attributes
     ----------
     X : array
-        Where the given matrix is: symmetric, with a diagonal of ones and the fixed entries.
+        On the device of the given matrix: symmetric, with a diagonal of ones and the fixed entries.
     fun : float
         ``1/2 |W^(1/2) (X - G) W^(1/2)|_F^2``.
     lower_bound : float
-        No correlation matrix with these properties has a smaller value; rounding is subtracted, and so is
-        what the violation might have gained.
+        No correlation matrix with these properties has a smaller value; rounding and the charge for the
+        violation are subtracted.
     violation : float
-        How far the least eigenvalue may be below the required one; 0 where it is proved not to be.
+        An upper bound of the required least eigenvalue minus that of ``X``; 0 if ``X`` is proved feasible.
     scale : float
         The least value that gaps are relative to.
     multipliers : array
-        Of the diagonal, then of the fixed entries.
+        Those of the diagonal, then those of the fixed entries.
     decompositions, products : int
-        Eigendecompositions and products with Jacobians made.
+        Numbers of eigendecompositions and of products with Jacobians.
     solved : bool
-        Whether the dual problem was solved; otherwise time or steps were used up.
+        Whether the dual problem was solved; otherwise the limit of time or steps was reached.
     """
 
     X: AnyArray
@@ -79,7 +79,7 @@ class NearestCorrelation:
 
     @property
     def gap(self) -> float:
-        """The proved distance from the optimal value."""
+        """An upper bound of the distance from the optimal value."""
         return self.fun - self.lower_bound
 
 
@@ -95,12 +95,12 @@ def nearest_correlation(
     tol : float
         The relative gap to prove.
     stopped : callable
-        Whether there is no time for another eigendecomposition.
+        Returns whether there is no time for another eigendecomposition.
 
     Raises
     ------
     NoCorrelationMatrix
-        If the fixed entries leave no such matrix.
+        If no correlation matrix has the fixed entries.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def nearest_correlation(
 
 
 class _CorrelationSearch:
-    """Newton's method, repeated with more accuracy or a wider margin until the gap is proved."""
+    """Runs of Newton's method, with more accuracy or a wider margin until the gap is proved."""
 
     def __init__(self, target: CorrelationTarget, tol: float, stopped: Callable[[], bool]) -> None:
         self.target, self.tol, self.stopped = target, tol, stopped
@@ -130,26 +130,26 @@ class _CorrelationSearch:
         self.decompositions = self.products = 0
 
     def run(self) -> NearestCorrelation:
-        """Return the nearest matrix, or the best that time allows."""
-        asked = self.target
-        ones = bool(namespace(asked.G).all(diagonal_of(asked.G) == 1.0))
-        if ones and is_above(asked.G, asked.least):
-            return self._result(asked.G, 0.0, 0.0, None, True)
+        """Return the nearest matrix, or the best one within the time limit."""
+        target = self.target
+        ones = bool(namespace(target.G).all(diagonal_of(target.G) == 1.0))
+        if ones and is_above(target.G, target.least):
+            return self._result(target.G, 0.0, 0.0, None, True)
         if self.stopped():
             return self._without_any_step()
         accuracy = min(1e-10, 0.01 * self.tol)
-        confined = self._on_null_space(accuracy) if self.keeps else None
+        confined = self._confined(accuracy) if self.keeps else None
         if confined is not None and (self._proved(confined) or self.stopped()):
             return confined
-        last = self._inside(accuracy)
+        last = self._with_margin(accuracy)
         if confined is None or self._proved(last) or last.violation < confined.violation:
             return last
         return replace(confined, decompositions=self.decompositions, products=self.products)
 
-    def _inside(self, accuracy: float) -> NearestCorrelation:
-        """Return the nearest matrix, inside by a margin where entries are fixed, or the best reached."""
-        asked, margin = self.target, self._first_margin()
-        problem, T = asked.nearest_problem(margin) if margin else (self.problem, self.T)
+    def _with_margin(self, accuracy: float) -> NearestCorrelation:
+        """Return the nearest matrix, with a margin of its eigenvalues where entries are fixed."""
+        target, margin = self.target, self._first_margin()
+        problem, T = target.nearest_problem(margin) if margin else (self.problem, self.T)
         best: NearestCorrelation | None = None
         found: Nearest | None = None
         for _ in range(_ATTEMPTS):
@@ -166,18 +166,18 @@ class _CorrelationSearch:
                 best = self._result(X, bound, 0.0, found.y, found.solved)
                 if best.gap <= self.tol * max(best.fun, self.scale):
                     return best
-            # Steps that ended without a solution end there again.
+            # A run that ended without a solution would end there again.
             if self.stopped() or not found.solved:
                 break
             accuracy *= 1e-2
             if X is None and 16.0 * off < margin:
                 margin *= 8.0
-                problem, T = asked.nearest_problem(margin)
+                problem, T = target.nearest_problem(margin)
         assert found is not None
         return best or self._violating(found)
 
-    def _on_null_space(self, accuracy: float) -> NearestCorrelation | None:
-        """Return the answer where singular blocks of fixed entries confine X; None if none do."""
+    def _confined(self, accuracy: float) -> NearestCorrelation | None:
+        """Return the matrix with the null vectors that singular blocks of fixed entries imply, if any."""
         N, decomposed = self.target.null_vectors
         self.decompositions += decomposed
         if N.shape[1] == 0 or self.stopped():
@@ -199,12 +199,12 @@ class _CorrelationSearch:
         return best
 
     def _proved(self, found: NearestCorrelation) -> bool:
-        """Whether the gap is within the tolerance, and the violation too."""
+        """Return whether gap and violation are within their tolerances."""
         close = found.gap <= self.tol * max(found.fun, self.scale)
         return close and found.violation <= FEASIBLE
 
     def _first_margin(self) -> float:
-        """Return by how much the solution stays inside: fixed entries cannot be mixed with the identity."""
+        """Return the first margin of eigenvalues: X with fixed entries cannot be mixed with the identity."""
         n, unit = len(self.target.w), self.target.unit
         if not self.keeps:
             return 0.0
@@ -215,60 +215,60 @@ class _CorrelationSearch:
     def _result(
         self, X: AnyArray, bound: float, violation: float, y: Array | None, solved: bool
     ) -> NearestCorrelation:
-        asked = self.target
-        fun = _value(X, asked)
+        target = self.target
+        fun = _value(X, target)
         y = np.zeros(len(self.problem.lower)) if y is None else y
         counts = self.decompositions, self.products
-        X = asked.handed_out(X)
+        X = target.in_dtype(X)
         return NearestCorrelation(X, fun, bound, violation, self.scale, y, *counts, solved)
 
     def _without_any_step(self) -> NearestCorrelation:
-        """Return the identity with the fixed entries, if there is no time for anything else."""
+        """Return the identity with the fixed entries, for runs without time for a step."""
         X = self.target.correlation(zeros(self.T.shape, self.T))
         violation = 0.0 if is_above(X, self.target.least) else math.inf
         return self._result(X, -math.inf if violation else 0.0, violation, None, False)
 
     def _violating(self, found: Nearest, projector: Array | None = None) -> NearestCorrelation:
-        """Return the matrix that was reached, with its violation measured and charged: ``<S, D>``.
+        """Return the last matrix, with a bound of its violation and the charge ``<S, D>`` for it.
 
         ``Z + D`` is proved to be positive semidefinite for ``D = d W``, and for ``D = R (2 d Q Q' + e I) R``,
-        ``R^2 = W``, with a projector Q on the complement of the null vectors, along which S is large.
+        ``R^2 = W``, with the projector Q onto the complement of the null vectors, along which S is large.
         """
         X = self.target.correlation(found.X)
         Q = None if projector is None else from_numpy(projector, X)
         X = self.target.rounded(X if Q is None else self.target.onto_null_space(X, Q))
         self.decompositions += 1
         inner = with_diagonal(X, 1.0 - self.target.least)
-        short = semidefinite_shift(inner, EPS)
+        shift = semidefinite_shift(inner, EPS)
         own = to_numpy(row_inners(found.F, found.F))
         price = float(own @ self.target.w) * (1.0 + 1e-10)
-        charge = short * price
+        charge = shift * price
         if Q is not None:
             self.decompositions += 1
             n = len(own)
-            error = EPS * (1.0 + norm(inner)) + 2.0 * short * gamma(n + 2) * n
-            rest = semidefinite_shift(inner + 2.0 * short * (Q @ Q.T), error)
+            error = EPS * (1.0 + norm(inner)) + 2.0 * shift * gamma(n + 2) * n
+            rest = semidefinite_shift(inner + 2.0 * shift * (Q @ Q.T), error)
             F = from_numpy(np.sqrt(self.target.w), X)[:, None] * found.F
             lost = gamma(n + 2) * math.sqrt(price * n)
-            charge = min(charge, 2.0 * short * (norm(Q.T @ F) + lost) ** 2 * 1.01 + rest * price)
+            charge = min(charge, 2.0 * shift * (norm(Q.T @ F) + lost) ** 2 * 1.01 + rest * price)
         bound = self.problem.bound(self.T, found) - charge
-        return self._result(X, bound, short, found.y, False)
+        return self._result(X, bound, shift, found.y, False)
 
     def _feasible(self, problem: NearestProblem, found: Nearest) -> tuple[AnyArray | None, float]:
-        """Return a correlation matrix whose eigenvalues are proved, or None, and how far entries are off."""
-        asked, n = self.target, len(self.target.w)
-        X = asked.correlation(found.X)
+        """Return a matrix proved feasible, or None, and the largest error of constrained entries."""
+        target, n = self.target, len(self.target.w)
+        X = target.correlation(found.X)
         residual = np.abs(problem.off(found.X))
         if self.keeps:
-            X = asked.rounded(X)
-            off = float(residual.max() / asked.w.min())
-            return (X if is_above(X, asked.least) else None), off
-        off = float((residual / asked.w).max())
+            X = target.rounded(X)
+            off = float(residual.max() / target.w.min())
+            return (X if is_above(X, target.least) else None), off
+        off = float((residual / target.w).max())
         share = 4.0 * gamma(n + 2) * n + off
         while share < 1.0:
-            # The identity is the centre of all correlation matrices: off-diagonal entries shrink.
-            mixed = asked.rounded(with_diagonal((1.0 - share) * X, 1.0))
-            if is_above(mixed, asked.least):
+            # Mixing with the identity, the centre of all correlation matrices, raises the eigenvalues.
+            mixed = target.rounded(with_diagonal((1.0 - share) * X, 1.0))
+            if is_above(mixed, target.least):
                 return mixed, off
             share *= 8.0
         return asarray_like(np.eye(n), X), off

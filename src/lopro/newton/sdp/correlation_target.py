@@ -1,8 +1,8 @@
-"""A nearest correlation matrix as a semidefinite problem, from arguments that are checked.
+"""The nearest correlation matrix as a semidefinite problem, with checks of the arguments.
 
-With weights w of the variables and a least eigenvalue e, ``Z = W^(1/2) (X - e I) W^(1/2)`` is any positive
-semidefinite matrix with the diagonal ``w (1 - e)`` and the fixed entries scaled alike: the nearest one to
-``T = W^(1/2) (G - e I) W^(1/2)`` is required.
+With weights w of the variables and a least eigenvalue e, ``Z = W^(1/2) (X - e I) W^(1/2)`` ranges over the
+positive semidefinite matrices with the diagonal ``w (1 - e)`` and fixed entries that are scaled likewise. The
+problem is to find the one nearest to ``T = W^(1/2) (G - e I) W^(1/2)``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class CorrelationTarget:
     Attributes
     ----------
     G : array of shape (n, n)
-        Exactly symmetric, in double precision; on the device it was given on.
+        Exactly symmetric, in double precision, on the device of the given matrix.
     w : array of shape (n,)
         One positive weight for each variable, on the host.
     kept : array of bool of shape (n, n)
@@ -52,7 +52,7 @@ class CorrelationTarget:
     least : float
         The least eigenvalue, at least 0 and below 1.
     dtype : dtype of the library of G
-        Of the answer: its rounding is paid for.
+        The precision of the answer, whose rounding is charged.
     """
 
     G: AnyArray
@@ -63,7 +63,7 @@ class CorrelationTarget:
 
     @staticmethod
     def of(G: Any, weights: Any = None, fixed: Any = None, least: Any = 0.0) -> CorrelationTarget:
-        """Check the arguments; every message names the argument and what is wrong with it."""
+        """Check the arguments; error messages name the argument and the value."""
         matrix, dtype = _symmetric(G)
         n = matrix.shape[0]
         least = check_number("min_eigenvalue", least, minimum=0.0)
@@ -82,18 +82,18 @@ class CorrelationTarget:
         """The rounding unit of the dtype of the answer."""
         return float(namespace(self.G).finfo(self.dtype).eps)
 
-    def handed_out(self, X: AnyArray) -> AnyArray:
+    def in_dtype(self, X: AnyArray) -> AnyArray:
         """Return ``X`` in the dtype of the answer."""
         return namespace(X).astype(X, self.dtype)
 
     def rounded(self, X: AnyArray) -> AnyArray:
-        """Return ``X`` as it will be handed out, in double precision: single rounds it."""
+        """Return ``X`` rounded to the dtype of the answer, in double precision."""
         xp = namespace(X)
-        return X if self.unit == EPS else xp.astype(self.handed_out(X), xp.float64)
+        return X if self.unit == EPS else xp.astype(self.in_dtype(X), xp.float64)
 
     @cached_property
     def pairs(self) -> tuple[Any, Any]:
-        """The rows and columns of the entries that are kept, below the diagonal."""
+        """The row and column indices of the kept entries below the diagonal."""
         i, j = np.nonzero(np.tril(self.kept, -1))
         return i, j
 
@@ -104,9 +104,9 @@ class CorrelationTarget:
 
     @cached_property
     def null_vectors(self) -> tuple[Array, int]:
-        """Vectors u with ``X u = least u`` for all feasible X, as far as single blocks of fixed entries show.
+        """Vectors u with ``X u = least u`` for all feasible X, implied by single blocks of fixed entries.
 
-        As columns, with the number of eigendecompositions made.
+        They are the columns of a matrix, returned with the number of eigendecompositions.
         """
         i, j = self.pairs
         M = np.diag(np.full(len(self.w), 1.0 - self.least))
@@ -114,10 +114,9 @@ class CorrelationTarget:
         return null_vectors(M, self.kept)
 
     def far_multipliers(self, T: AnyArray, size: float) -> Array:
-        """Return multipliers of `nearest_problem` far out in the direction ``-u u'`` of the null vectors.
+        """Return large multipliers of `nearest_problem` in the direction ``-u u'`` of the null vectors.
 
-        The matrix nearest to ``T + A*y`` nearly vanishes on u then; other entries are those of T. ``size`` is
-        relative to the norm of T.
+        The projection of ``T + A*y`` then nearly vanishes on u. ``size`` is relative to the norm of T.
         """
         i, j = self.pairs
         N = self.null_vectors[0] / np.sqrt(self.w)[:, None]
@@ -127,17 +126,17 @@ class CorrelationTarget:
         return np.concatenate([own - S.diagonal(), -2.0 * S[i, j]])
 
     def onto_null_space(self, X: AnyArray, Q: AnyArray) -> AnyArray:
-        """Return X with ``X - least I`` between two projectors Q, and the fixed entries."""
+        """Return X with ``X - least I`` replaced by ``Q (X - least I) Q``, and the fixed entries."""
         inner = Q @ raise_diagonal(copy(X), -self.least) @ Q
         return self.correlation(inner * self._products)
 
     def _check_kept(self) -> None:
-        """Refuse fixed entries that no correlation matrix has: two rows and columns suffice to see it."""
+        """Raise ValueError for fixed entries that violate a 2 x 2 minor."""
         j, i = self.pairs
         if len(i) == 0:
             return
         entries = self.kept_entries
-        # The first in the order of the rows, of the upper triangle.
+        # The first of the largest, in the order of the rows of the upper triangle.
         largest = np.flatnonzero(np.abs(entries) == np.abs(entries).max())
         k = min(largest, key=lambda k: (i[k], j[k]))
         if abs(entries[k]) > 1.0 - self.least:
@@ -153,7 +152,7 @@ class CorrelationTarget:
 
     @cached_property
     def _products(self) -> AnyArray:
-        """``sqrt(w_i w_j)``, where G is."""
+        """``sqrt(w_i w_j)``, on the device of G."""
         roots = from_numpy(np.sqrt(self.w), self.G)
         return roots[:, None] * roots
 
@@ -171,7 +170,7 @@ class CorrelationTarget:
         return NearestProblem(n, A, b, b), T
 
     def correlation(self, Z: AnyArray) -> AnyArray:
-        """Return the matrix X of ``Z``, with the diagonal and the fixed entries set exactly."""
+        """Return the correlation matrix X of ``Z``, with exact diagonal and fixed entries."""
         X = Z / self._products
         X = 0.5 * (X + X.T)
         if len(self.pairs[0]):
@@ -186,7 +185,7 @@ def _weights(weights: Any) -> Array:
 
 
 def _symmetric(G: Any) -> tuple[AnyArray, Any]:
-    """Return a copy in double precision where G is, of other libraries on the host as a NumPy array."""
+    """Return a symmetric copy in double precision on the device of G, and the dtype of G."""
     given = check_array("G", G, ndim=2, allow_complex=False)
     if on_host(given):
         given = to_numpy(given)
@@ -201,7 +200,7 @@ def _symmetric(G: Any) -> tuple[AnyArray, Any]:
     if float(unequal[i, j]) > 64.0 * eps(given) * float(xp.max(abs(matrix))):
         raise ValueError(
             f"G must be symmetric, got G[{i}, {j}] = {float(matrix[i, j]):g} "
-            f"and G[{j}, {i}] = {float(matrix[j, i]):g}; (G + G.T) / 2 is"
+            f"and G[{j}, {i}] = {float(matrix[j, i]):g}; pass (G + G.T) / 2"
         )
     return 0.5 * (matrix + matrix.T), given.dtype
 

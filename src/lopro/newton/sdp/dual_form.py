@@ -16,10 +16,10 @@ __all__ = ["dual_form", "primal_blocks"]
 
 
 def dual_form(program: SemidefiniteProgram) -> ConeProgram:
-    """Return the program of y; its multipliers are X, see `primal_blocks`.
+    """Return the cone program of y, whose multipliers give X (`primal_blocks`).
 
-    Where an engine calls the program empty, y is its certificate; where it calls it unbounded, X is the ray.
-    Sparse slacks stay sparse, so that Clarabel can split their cones.
+    If an engine finds the semidefinite program empty, y is the certificate; if unbounded, X is the ray.
+    Sparse slacks remain sparse, so that Clarabel can decompose their cones.
 
     Examples
     --------
@@ -70,6 +70,6 @@ def primal_blocks(program: SemidefiniteProgram, z: Array) -> tuple[Array, ...]:
 
 
 def _triangle(n: int) -> tuple[Any, Any, Array]:
-    """Return the places of the upper triangle, column by column, and the scale that keeps norms."""
+    """Return the indices of the upper triangle, column by column, and the scale that preserves norms."""
     i, j = triangle(n)
     return i, j, np.where(i == j, 1.0, np.sqrt(2.0))

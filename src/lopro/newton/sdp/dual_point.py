@@ -22,7 +22,7 @@ __all__ = ["Centre", "DualPoint", "Signs"]
 
 
 class Signs:
-    """The positive part of a vector, in the words of `Spectrum`."""
+    """The positive part of a vector, with the interface of `Spectrum`."""
 
     def __init__(self, w: Array) -> None:
         self.M = w
@@ -41,7 +41,7 @@ class Signs:
 
 @dataclass(frozen=True)
 class Centre:
-    """The present X and the penalty sigma."""
+    """The centre X of the augmented Lagrangian and the penalty sigma."""
 
     X: tuple[AnyArray, ...]
     sigma: float
@@ -51,7 +51,7 @@ class Centre:
 class DualPoint:
     """Multipliers with one eigendecomposition of each block.
 
-    Matrix blocks are where the centre is; multipliers and gradient are on the host.
+    Matrix blocks are on the device of the centre, multipliers and gradient on the host.
     """
 
     y: Array
@@ -92,5 +92,5 @@ def _distance(X: Sequence[AnyArray], other: Sequence[AnyArray]) -> float:
 
 
 def _square(x: AnyArray) -> float:
-    """Return the sum of squares, of which only the number leaves a device."""
+    """Return the sum of squares; only this number is copied from a device."""
     return float(namespace(x).sum(x * x))

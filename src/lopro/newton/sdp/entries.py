@@ -1,4 +1,4 @@
-"""The entries of matrices that sparse rows use: from a device only these come to the host."""
+"""The entries of matrices that sparse rows use; only these are copied from a device."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["UsedEntries", "row_squares"]
 
 
 def row_squares(A: Matrix) -> Array:
-    """Return the sums of squares of the rows of a sparse matrix, without a vector as long as they are.
+    """Return the sums of squares of the rows of a sparse matrix, without a vector of their length.
 
     Examples
     --------
@@ -32,16 +32,16 @@ def row_squares(A: Matrix) -> Array:
 
 
 class UsedEntries:
-    """The entries that rows use of symmetric matrices, which are on the host or on a device.
+    """The entries of symmetric matrices, on the host or on a device, that sparse rows use.
 
     Parameters
     ----------
     A : scipy.sparse array of shape (m, size^2)
-        Rows, as functions of raveled matrices.
+        Coefficients of the raveled matrices.
     size : int
-        Rows of the matrices.
+        Order of the matrices.
     like : array
-        Says on which device, and in which library, the matrices are.
+        An array of the library and device of the matrices.
 
     Examples
     --------
@@ -60,14 +60,14 @@ class UsedEntries:
         self.size, self._like = size, like
         #: The used places of raveled matrices, in order.
         self.places = np.unique(A.indices)
-        #: The rows as functions of the entries at these places.
+        #: Coefficients of the entries at these places.
         self.A = self.restricted(A)
         own = np.arange(size) * (size + 1)
-        #: Whether exactly the entries of the diagonal are used.
+        #: Whether the used entries are those of the diagonal.
         self.diagonal = bool(np.array_equal(self.places, own))
 
     def restricted(self, A: Matrix) -> Matrix:
-        """Return rows as functions of the used entries; coefficients of other entries are dropped."""
+        """Return the coefficients of the used entries in other rows; the rest is dropped."""
         A = scipy.sparse.csr_array(A)
         at = np.minimum(np.searchsorted(self.places, A.indices), max(0, len(self.places) - 1))
         data = np.where(self.places[at] == A.indices, A.data, 0.0) if len(at) else A.data
@@ -92,7 +92,7 @@ class UsedEntries:
 
     @cached_property
     def _which(self) -> AnyArray:
-        """For each place the number of its entry from one, 0 where there is none, to gather by."""
+        """Gather indices: for each place the number of its entry from one, or 0."""
         which = np.zeros(self.size**2, dtype=np.int64)
         which[self.places] = np.arange(1, len(self.places) + 1)
         return from_numpy(which, self._like)

@@ -1,4 +1,4 @@
-"""Facial reduction: rows ``<A_k, X> = 0`` with a semidefinite ``A_k`` confine X to a face of the cone.
+"""Facial reduction: rows ``<A_k, X> = 0`` with a semidefinite ``A_k`` restrict X to a face of the cone.
 
 Every feasible X then vanishes on the range of ``A_k``, so there is no interior point and multipliers need not
 exist. Writing ``X = Q X' Q'`` with the null space Q of ``A_k`` gives an equivalent program with fewer rows.
@@ -19,16 +19,16 @@ __all__ = ["ConeFace", "reduced"]
 
 @dataclass(frozen=True)
 class ConeFace:
-    """A program on a face of the cone, and the way back.
+    """A program on a face of the cone, with the maps back to the original program.
 
     Attributes
     ----------
     program : SemidefiniteProgram
         The reduced program.
     bases : tuple
-        For each block the orthonormal columns Q of ``X = Q X' Q'``, or None where nothing changed.
+        For each block the orthonormal columns Q of ``X = Q X' Q'``, or None if it is not reduced.
     kept : array of int
-        The rows that are left.
+        The rows that remain.
     dropped : tuple
         ``(row, block, sign)`` of the rows that define the face; the matrix of the row times the sign is
         positive semidefinite.
@@ -45,11 +45,11 @@ class ConeFace:
         return tuple(x if Q is None else np.asarray(Q @ x @ Q.T) for x, Q in pairs)
 
     def multipliers(self, original: SemidefiniteProgram, y: Array, loss: float) -> Array:
-        """Return multipliers of the original program whose slack is lower by at most about ``loss``.
+        """Return multipliers of the original program that lower eigenvalues of the slack by about ``loss``.
 
-        On the face the slack ``S`` is that of the reduced program. Off it, the dropped row adds
-        ``t A_k``, and ``|S_12|^2 / (t l)`` is what the coupling ``S_12`` takes off the least eigenvalue,
-        with the least positive eigenvalue l of ``A_k``.
+        On the face the slack ``S`` is that of the reduced program. On the complement the dropped row adds
+        ``t A_k``; the coupling ``S_12`` lowers the least eigenvalue by ``|S_12|^2 / (t l)``, with the least
+        positive eigenvalue l of ``A_k``.
         """
         full = np.zeros(len(original.b))
         full[self.kept] = y
@@ -69,7 +69,7 @@ class ConeFace:
 
 
 def reduced(program: SemidefiniteProgram) -> ConeFace:
-    """Return the program on the smallest face that single rows define.
+    """Return the program on the smallest face that is defined by single rows.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def reduced(program: SemidefiniteProgram) -> ConeFace:
 
 
 def _may_be_semidefinite(block: SemidefiniteBlock, k: int) -> bool:
-    """Whether a row may be semidefinite: a diagonal of one sign, which is nonzero beside each other entry."""
+    """Return whether a row may be semidefinite: a diagonal of one sign, nonzero in the row of each entry."""
     places = block.A.indices[block.A.indptr[k] : block.A.indptr[k + 1]]
     values = block.A.data[block.A.indptr[k] : block.A.indptr[k + 1]]
     places, values = places[values != 0.0], values[values != 0.0]
@@ -111,15 +111,15 @@ def _may_be_semidefinite(block: SemidefiniteBlock, k: int) -> bool:
 
 
 def _null_space(A: Array) -> tuple[Array | None, float]:
-    """Return the null space of a matrix that is semidefinite up to rounding, and its sign; else None.
+    """Return the null space of a matrix that is semidefinite up to rounding (else None), and its sign.
 
-    Conclusions are proved with the original rows, so that a wrong guess costs time only.
+    Conclusions are proved with the original rows, so that a wrong result only takes time.
     """
     values, vectors = np.linalg.eigh(A)
-    blur = 8.0 * len(A) * EPS * float(np.abs(values).max(initial=0.0))
-    semidefinite = values[0] >= -blur or values[-1] <= blur
-    null = np.abs(values) <= blur
-    sign = 1.0 if values[0] >= -blur else -1.0
+    rounding = 8.0 * len(A) * EPS * float(np.abs(values).max(initial=0.0))
+    semidefinite = values[0] >= -rounding or values[-1] <= rounding
+    null = np.abs(values) <= rounding
+    sign = 1.0 if values[0] >= -rounding else -1.0
     if not semidefinite or not 0 < null.sum() < len(A):
         return None, sign
     return np.asarray(vectors[:, null]), sign

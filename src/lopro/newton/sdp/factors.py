@@ -1,12 +1,12 @@
-"""Matrices of low rank with a fixed diagonal: ``min f(V V')`` over V with rows of unit norm.
+"""Low-rank factorisation for a fixed diagonal: ``min f(V V')`` over V with rows of unit norm.
 
 Burer and Monteiro, A nonlinear programming algorithm for solving semidefinite programs via low-rank
-factorization, Math. Program. 95, 2003. The rows are points of spheres; steps are those of a Riemannian trust
+factorization, Math. Program. 95, 2003. The rows are points of spheres; the method is a Riemannian trust
 region with truncated conjugate gradients (Absil, Baker and Gallivan, Found. Comput. Math. 7, 2007). With ``S
 = C - Diag(y)`` and ``y_i = <(C V)_i, v_i>``, half the Riemannian gradient is ``S V``, and half the Hessian is
 ``U -> S U`` with the components along the rows of V removed. Where V has at least ``sqrt(2 n)`` columns,
 local minima are global for almost all C (Boumal, Voroninski and Bandeira, 2016); ``S >= 0`` proves that a
-point is.
+point is a global minimum.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ _FIRST_RADIUS = 0.125
 #: Steps are accepted above this ratio of actual to predicted decrease; the radius shrinks below the second
 #: and grows above the third (Absil et al., algorithm 1, with their recommended values).
 _ACCEPT, _SHRINK, _GROW = 0.05, 0.25, 0.75
-#: The penalty of fixed entries as a multiple of the largest weight, and the factor by which it grows where
-#: an update of the multipliers leaves more than this share of what entries are off. Products of 16 runs with
-#: 3 or 120 fixed entries, n = 60: 13,600, 10,100 and 9,000 for 3, 10 and 30; updates 130, 146 and 183.
+#: The penalty of fixed entries as a multiple of the largest weight, also the factor by which it grows if an
+#: update of the multipliers leaves more than the second number as a share of the last residual. Products of
+#: 16 runs with 3 or 120 fixed entries, n = 60: 13,600, 10,100 and 9,000 for 3, 10 and 30; updates 130, 146
+#: and 183.
 _PENALTY, _CORRECTED = 10.0, 0.25
-#: The largest penalty, as a multiple of the largest weight. Entries that have no multiplier (a fixed 1) make
-#: the penalty grow on; times the violation of 1e-9 that is allowed it stays a thousandth of the weights.
+#: The largest penalty, as a multiple of the largest weight. Without a multiplier (a fixed entry of 1) the
+#: penalty would grow without limit; times the allowed violation of 1e-9 it is a thousandth of the weights.
 _LARGEST = 1e6
 
 
@@ -53,24 +54,24 @@ class LinearCost:
     def __init__(self, C: Matrix) -> None:
         diagonal = np.asarray(C.diagonal(), dtype=np.float64)
         self.size = len(diagonal)
-        #: The value of the diagonal, which is given.
+        #: The part of the value from the given diagonal.
         self.constant = total(diagonal, 4.0 * EPS * np.abs(diagonal))
-        self.off: Any
+        self.without_diagonal: Any
         if scipy.sparse.issparse(C):
-            self.off = scipy.sparse.csr_array(C - scipy.sparse.diags_array(diagonal))
+            self.without_diagonal = scipy.sparse.csr_array(C - scipy.sparse.diags_array(diagonal))
         else:
-            self.off = C - np.diag(diagonal)
+            self.without_diagonal = C - np.diag(diagonal)
 
     def slope(self, V: Array) -> tuple[float | None, Matrix]:
         """Return the value without its constant (None: ``<slope, X>``), and the slope with respect to X."""
-        return None, self.off
+        return None, self.without_diagonal
 
     def curvature(self, V: Array, U: Array) -> Array | float:
         """Return the second derivative along ``U V' + V U'``, times V."""
         return 0.0
 
     def conjugate(self, Z: Matrix) -> Estimate:
-        """Return the conjugate at a slope, without the diagonal: 0 for the only slope there is."""
+        """Return the conjugate at a slope, without the diagonal: 0 at the only slope of its domain."""
         return Estimate(0.0)
 
 
@@ -80,10 +81,10 @@ class WeightedDistance:
     Parameters
     ----------
     W, G : arrays of shape (n, n)
-        Symmetric; weights are not negative, and 0 where an entry does not count.
+        Symmetric; the weights are nonnegative.
     fixed : array of bool of shape (n, n), optional
-        Symmetric: entries beside the diagonal that have to be those of G. They get multipliers and a penalty
-        (an augmented Lagrangian).
+        Symmetric: entries off the diagonal that are equal to those of G, by multipliers and a penalty (an
+        augmented Lagrangian).
     """
 
     def __init__(self, W: Array, G: Array, fixed: Pattern | None = None) -> None:
@@ -102,16 +103,16 @@ class WeightedDistance:
             self._off = math.inf
 
     def stretch(self, factor: float) -> None:
-        """Ask for fixed entries that are larger than those of G by this factor."""
+        """Multiply the required values of fixed entries by a factor."""
         if self.fixed is not None:
             self._target = np.where(self.fixed, factor * self.G, self.G)
 
     def off(self, V: Array) -> float:
-        """Return the norm of what fixed entries are off."""
+        """Return the norm of the residual of fixed entries."""
         return norm((V @ V.T - self._target)[self.fixed])
 
     def update(self, point: FactorPoint) -> None:
-        """Take over the multipliers of a minimiser; the penalty grows where entries were hardly corrected."""
+        """Update the multipliers at a minimiser; increase the penalty if the residual decreases slowly."""
         assert self.fixed is not None
         off = self.off(point.V)
         self._multipliers = np.where(self.fixed, point.Z, 0.0)
@@ -121,7 +122,7 @@ class WeightedDistance:
         self._off = off
 
     def slope(self, V: Array) -> tuple[float | None, Matrix]:
-        """Return the value without its constant, and the slope ``W o (X - G)`` with the multipliers."""
+        """Return the value without its constant, and the slope ``W o (X - G)`` plus the multipliers."""
         away = V @ V.T - self._target
         Z = self._weights * away
         value = 0.5 * float(np.vdot(Z, away))
@@ -135,9 +136,9 @@ class WeightedDistance:
         return np.asarray((self._weights * (M + M.T)) @ V)
 
     def conjugate(self, Z: Matrix) -> Estimate:
-        """Return ``sum Z_ij^2 / (2 W_ij) + Z_ij G_ij``; fixed entries have infinite weights.
+        """Return ``sum Z_ij^2 / (2 W_ij) + Z_ij G_ij``, with infinite weights for fixed entries.
 
-        Other slopes are 0 where weights are.
+        Other slopes are 0 where their weights are.
         """
         W = np.where(self.W > 0.0, self.W, math.inf)
         squares = 0.5 * Z * Z / W
@@ -159,9 +160,9 @@ class FactorPoint:
     y : array of shape (n,)
         ``<(Z V)_i, v_i>``: the multipliers of the diagonal.
     fun : float
-        The value, without the part of the diagonal.
+        The value, without that of the diagonal.
     decrease : float
-        How far the last step has lowered the value.
+        The decrease of the value by the last step.
     """
 
     V: Array
@@ -203,11 +204,11 @@ class UnitRowsProblem:
 
     def __init__(self, cost: LinearCost | WeightedDistance) -> None:
         self.cost, self.size = cost, cost.size
-        #: Products with the slope so far, each with all columns of a factor.
+        #: Number of products with the slope so far, each with all columns of a factor.
         self.products = 0
 
     def point(self, V: Array, before: float = math.inf) -> FactorPoint:
-        """Return V with its rows scaled to unit norm, evaluated."""
+        """Return the point of V with its rows scaled to unit norm."""
         V = V / np.sqrt(np.einsum("ij,ij->i", V, V))[:, None]
         fun, Z = self.cost.slope(V)
         ZV = self._product(Z, V)
@@ -229,9 +230,9 @@ class UnitRowsProblem:
             step, predicted = self._step(point, gradient, radius, stopped)
             trial = self.point(point.V + step, point.fun)
             ratio = trial.decrease / predicted if predicted > 0.0 else 0.0
-            blur = 4.0 * EPS * (float(np.abs(point.y).sum()) + abs(point.fun))
-            if abs(trial.decrease) <= blur:
-                # Within the rounding of the value only the gradient shows whether the step was good.
+            rounding = 4.0 * EPS * (float(np.abs(point.y).sum()) + abs(point.fun))
+            if abs(trial.decrease) <= rounding:
+                # Where the decrease is rounding, only the gradient shows progress.
                 if norm(trial.gradient()) > 0.5 * length:
                     return
                 point = trial
@@ -262,8 +263,8 @@ class UnitRowsProblem:
         """Return a step within the radius and the decrease that the quadratic model predicts for it.
 
         Conjugate gradients, for linear costs with the preconditioner ``1 / |y_i|``, the diagonal of S
-        (weighted distances took 0.5 to 2.3 times the products with it); at a negative curvature,
-        or at the radius, the step goes to the boundary (Steihaug).
+        (weighted distances took 0.5 to 2.3 times the products with it). At a negative curvature, or at the
+        radius, the step ends on the boundary (Steihaug).
         """
         sizes: Any = 1.0
         if isinstance(self.cost, LinearCost):
@@ -274,7 +275,7 @@ class UnitRowsProblem:
         U, HU, R = np.zeros_like(gradient), np.zeros_like(gradient), -gradient
         Z = R / sizes
         P, slope = Z, float(np.vdot(R, Z))
-        for _ in range(U.size):  # in exact arithmetic it ends before
+        for _ in range(U.size):  # in exact arithmetic it ends earlier
             if stopped():
                 break
             HP = self._hessian(point, P)

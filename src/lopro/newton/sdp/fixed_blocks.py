@@ -1,7 +1,7 @@
-"""Blocks of fixed entries that are singular: every matrix with these entries vanishes on their null vectors.
+"""Singular blocks of fixed entries: every semidefinite matrix with these entries shares their null vectors.
 
 Where ``X[C, C]`` is fixed and ``X[C, C] v = 0``, a positive semidefinite X has ``X u = 0`` for u with
-``u[C] = v`` and zeros elsewhere: there is no interior point, and multipliers need not exist.
+``u[C] = v`` and zeros elsewhere. Then there is no interior point, and multipliers need not exist.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ __all__ = ["fixed_blocks", "null_vectors"]
 
 
 def fixed_blocks(fixed: Pattern) -> list[Any]:
-    """Return sets of variables all of whose entries are fixed, so that each variable is in one at least.
+    """Return maximal sets of variables with all entries fixed, which cover the variables with fixed entries.
 
-    They are found by adding variables in the order of their numbers of fixed entries, and cannot be enlarged.
+    Variables are added to them in the order of their numbers of fixed entries.
 
     Examples
     --------
@@ -39,21 +39,21 @@ def fixed_blocks(fixed: Pattern) -> list[Any]:
     for first in range(n):
         if covered[first]:
             continue
-        members, left = [first], neighbours[first].copy()
-        while left.any():
-            following = int(np.argmax(left))
+        members, candidates = [first], neighbours[first].copy()
+        while candidates.any():
+            following = int(np.argmax(candidates))
             members.append(following)
-            left &= neighbours[following]
+            candidates &= neighbours[following]
         covered[members] = True
         blocks.append(np.sort(order[members]))
     return blocks
 
 
 def null_vectors(M: Array, fixed: Pattern) -> tuple[Array, int]:
-    """Return null vectors of the fixed blocks of M as columns, and how many blocks were decomposed.
+    """Return null vectors of the fixed blocks of M as columns, and the number of eigendecompositions.
 
-    Eigenvalues that rounding may have left of zeros count as such; proofs do not rest on it. A block that is
-    indefinite excludes every X, and ends the search for others.
+    Eigenvalues within rounding of 0 count as 0; no proof depends on it. If a block is indefinite no X exists,
+    and no vectors are returned.
 
     Examples
     --------
@@ -73,10 +73,10 @@ def null_vectors(M: Array, fixed: Pattern) -> tuple[Array, int]:
             continue
         decomposed += 1
         values, vectors = np.linalg.eigh(B)
-        blur = 8.0 * len(B) * EPS * float(np.abs(values).max())
-        if values[0] < -blur:
+        rounding = 8.0 * len(B) * EPS * float(np.abs(values).max())
+        if values[0] < -rounding:
             return np.zeros((len(M), 0)), decomposed
-        null = vectors[:, np.abs(values) <= blur]
+        null = vectors[:, np.abs(values) <= rounding]
         columns = np.zeros((len(M), null.shape[1]))
         columns[block] = null
         found.append(columns)

@@ -1,8 +1,8 @@
-"""Newton directions for the dual of a semidefinite program: by products, or by the matrix itself.
+"""Newton directions for the dual of a semidefinite program: by conjugate gradients or Cholesky factors.
 
-The generalised Hessian is ``sigma A J A*``. Products cost four multiplications on the smaller side of the
-spectrum; for few rows ``G G'`` with ``G_k = sqrt(Omega) o V'A_kV`` is formed, which does not depend on how
-many conjugate gradients the condition of the matrix would take.
+The generalised Hessian is ``sigma A J A*``. A product with it costs four multiplications with the smaller
+part of the spectrum. For few rows the matrix ``G G'`` with ``G_k = sqrt(Omega) o V'A_kV`` is formed once
+conjugate gradients have cost as much.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from lopro.newton.spectral import Spectrum, entries_of_sum, symmetric_pattern
 
 __all__ = ["Directions"]
 
-#: Operations on the matrix between two checks of the deadline: hundredths of a second. A tenth and ten times
-#: as many change nothing in ``python -m benchmarks.constants newton.sdp``.
+#: Number of operations between two checks of the deadline: hundredths of a second. A tenth and ten times as
+#: many change nothing in ``python -m benchmarks.constants newton.sdp``.
 _AT_ONCE = 1e9
 #: Shift of the Hessian relative to its mean eigenvalue. In ``python -m benchmarks.constants newton.sdp`` a
 #: tenth takes as many steps (11 % more for one problem), ten times as much 7 % less (30 % for one).
@@ -42,9 +42,9 @@ class _BlockRows:
         i, j = self._places
         self.i, self.j = i[i >= j], j[i >= j]
         self.A: Any = block.A.toarray() if block.full else block.A
-        #: Squared entries of the rows, at the places that they use.
+        #: Squared entries of the rows, at the used places.
         self.squares = block.used.A.multiply(block.used.A).tocsr()
-        #: Whether few entries are used, so that forming only these pays.
+        #: Whether few entries are used, and only these are computed.
         self.few = 8 * len(self.i) < n * n
         if self.few:
             lower = block.used.A.tocsc()[:, np.flatnonzero(i >= j)]
@@ -77,9 +77,10 @@ class _BlockRows:
         return self.block.adjoint(h) @ V
 
     def diagonal(self, spectrum: Spectrum) -> Array:
-        """Return the diagonal of ``A J A*``, exact for rows of one entry on the diagonal.
+        """Return the diagonal of ``A J A*``, for a preconditioner.
 
-        Elsewhere it is an estimate, of which a preconditioner is made: ``sum_ij A_ij^2 sqrt(own_i own_j)``.
+        It is exact for rows of one diagonal entry, else estimated as ``sum_ij A_ij^2 sqrt(d_i d_j)`` with the
+        derivatives d of the diagonal.
         """
         roots = np.sqrt(np.maximum(to_numpy(spectrum.diagonal_derivatives()), 0.0))
         i, j = self._places
@@ -87,7 +88,7 @@ class _BlockRows:
 
 
 class Directions:
-    """Finds Newton directions; changes from products to matrices when those have become cheaper."""
+    """Computes Newton directions, from products until factors of the matrix are cheaper."""
 
     def __init__(self, program: SemidefiniteProgram) -> None:
         self.program = program
@@ -97,11 +98,16 @@ class Directions:
         self.matrices = 0
 
     def find(self, point: DualPoint, sigma: float, accuracy: float, damping: float) -> Array:
-        """Return about ``-H^-1 gradient`` for the generalised Hessian ``H`` of the augmented Lagrangian.
+        """Return an approximation of ``-H^-1 gradient`` with the generalised Hessian ``H``.
 
-        ``damping`` multiplies the small shift that keeps H regular: 1, and more after failed line searches.
-        Raises `SingularSystem` where the shift is too small for the matrix to be factorised, and `OutOfTime`
-        between products, or between the rows of the matrix.
+        ``damping`` multiplies the small shift that makes H regular: 1, and more after failed line searches.
+
+        Raises
+        ------
+        SingularSystem
+            If the shift is too small for a factorisation.
+        OutOfTime
+            If the deadline passes.
         """
         if self.explicit:
             return self._by_matrix(point, damping) / sigma
@@ -143,7 +149,7 @@ class Directions:
         return total
 
     def _affordable(self, point: DualPoint) -> int:
-        """Return how many products cost as much as the matrix would; at most one for each row."""
+        """Return the number of products that cost as much as the matrix; at most one for each row."""
         m = len(self.program.b)
         product, matrix = 1.0, m**3 / 3.0
         for block, spectrum in zip(self.program.blocks, point.spectra, strict=True):
@@ -164,11 +170,11 @@ class Directions:
         H.flat[:: len(H) + 1] += min(1.0, _SHIFT * damping) * mean if mean > 0.0 else 1.0
         factor, info = scipy.linalg.lapack.dpotrf(H.T, lower=1, overwrite_a=1)
         if info != 0:
-            raise SingularSystem("a larger shift is needed")
+            raise SingularSystem("a larger shift is required")
         return cholesky_solve(factor, -point.gradient)
 
     def _matrix(self, point: DualPoint) -> Array:
-        """Return the Hessian: by Gram matrices, for blocks on a device by a product with each unit vector."""
+        """Return the Hessian by Gram matrices; for blocks on a device by products with unit vectors."""
         blocks, m = self.program.blocks, len(self.program.b)
         if not all(block.on_host for block in blocks):
             return np.stack([self._product(point.spectra, e) for e in np.eye(m)])
@@ -187,7 +193,7 @@ def _factor(block: SemidefiniteBlock, spectrum: Spectrum | Signs) -> Array:
     if r == 0:
         return np.zeros((m, 0))
     V1 = spectrum.vectors[:, n - r :]
-    # (A_k V1) for all k at once: the rows as one tall matrix.
+    # A_k V1 for all k at once, the rows being one tall matrix.
     tall: Any = block.A.reshape(m * n, n) @ V1
     images = np.asarray(tall).reshape(m, n, r)
     weights = np.sqrt(2.0 * spectrum.quotients)
@@ -207,7 +213,7 @@ def _add_gram(H: Array, G: Array) -> None:
 
 
 def _in_parts(m: int, work: float) -> Iterator[slice]:
-    """Yield parts of m rows, each of which takes so many operations; the deadline is checked in between."""
+    """Yield slices of m rows, each row with ``work`` operations; the deadline is checked in between."""
     size = max(1, int(_AT_ONCE / max(work, 1.0)))
     for first in range(0, m, size):
         current_deadline().check()

@@ -1,8 +1,8 @@
-"""Bounds of a semidefinite program from points and multipliers of any solver; rounding is charged.
+"""Bounds of a semidefinite program from points and multipliers of any solver, less their rounding.
 
 For feasible X and any y, ``<C, X> = b'y + <C - A*y, X>``. So ``b'y - mu trace(X)`` is a lower bound where
 ``C - A*y + mu I`` is positive semidefinite. A trace is bounded by ``b'z / l`` for every z with
-``A*z >= l I``, ``l > 0``; where there is none, the bound holds for X up to a trace that is stated.
+``A*z >= l I``, ``l > 0``; without one, the bound holds for X up to a trace that is stated.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class DualBound:
     y : array
         The multipliers.
     value, slope : float
-        Of the bound; a slope of 0 needs no trace.
+        Those of the bound; with a slope of 0 it holds for all traces.
     slack_trace : float
-        At least the trace of the slack made positive semidefinite.
+        An upper bound of the trace of the slack, shifted to be positive semidefinite.
     """
 
     y: Array
@@ -58,16 +58,16 @@ class DualBound:
 
 @dataclass(frozen=True)
 class PrimalValue:
-    """A point, its value and how far it is from feasible.
+    """A point with its value and violation.
 
     Attributes
     ----------
     X : tuple of arrays
         The blocks.
     fun : float
-        At least ``<C, X>``.
+        An upper bound of ``<C, X>``.
     residuals : array
-        At least ``|A X - b|``, row by row.
+        Upper bounds of ``|A X - b|``, row by row.
     negative : float
         ``X + negative I`` is positive semidefinite.
     violation : float
@@ -85,13 +85,13 @@ class PrimalValue:
     trace: float
 
     def charge(self, bound: DualBound) -> float:
-        """Return by how much ``fun`` may be below the optimal value, given these multipliers."""
+        """Return an upper bound of the optimal value minus ``fun``, given these multipliers."""
         rows = float(np.abs(bound.y) @ self.residuals)
         return (rows + self.negative * bound.slack_trace) * _SAFE
 
 
 class Judge:
-    """Judges points and multipliers of one program.
+    """Evaluates what points and multipliers of one program prove.
 
     Examples
     --------
@@ -136,22 +136,22 @@ class Judge:
             value = value + dot(block.C.ravel(), x.ravel())
             image, error = product(block.A, x.ravel())
             rows, errors = rows + image, errors + error + EPS * np.abs(image)
-            own = semidefinite_shift(x)
-            if own > 0.0:
+            shift = semidefinite_shift(x)
+            if shift > 0.0:
                 violation = max(violation, semidefinite_shift(x / _own_units(x)))
-            negative = max(negative, own)
+            negative = max(negative, shift)
             trace += float(x.sum() if block.diagonal else x.trace())
-        short = (np.abs(rows - self.program.b) + errors) * _SAFE
+        residuals = (np.abs(rows - self.program.b) + errors) * _SAFE
         scales = np.maximum(np.abs(self.program.b), self.row_norms * size)
-        violation = max(violation, float(relative(short, scales).max(initial=0.0)))
-        return PrimalValue(tuple(X), value.upper(), short, negative, violation, trace)
+        violation = max(violation, float(relative(residuals, scales).max(initial=0.0)))
+        return PrimalValue(tuple(X), value.upper(), residuals, negative, violation, trace)
 
     @cached_property
     def trace_bound(self) -> float:
-        """A number that no feasible X exceeds in its trace; infinite where none was found.
+        """An upper bound of the traces of feasible X; infinite if none is found.
 
-        The multipliers used are those with ``A*z`` nearest to the identity: rows that fix the diagonal, or
-        the trace, give exactly it.
+        It follows from the multipliers with ``A*z`` nearest to the identity, which is attained by rows that
+        fix the diagonal or the trace.
         """
         z = nearest_to_identity(self.program)
         shortage = 0.0
@@ -178,31 +178,31 @@ class Judge:
         """Return the radius that multipliers prove: no X with a smaller trace is feasible.
 
         For feasible X, ``b'y = <A*y, X> <= mu trace(X)`` where ``mu I - A*y`` is positive semidefinite. A
-        bound of the trace absorbs mu; else mu has to be what rounding may leave of a semidefinite ``-A*y``.
+        bound of the trace absorbs mu; without one the set is proved to be empty if mu is rounding.
         """
         gain = dot(self.program.b, y).lower()
         if not gain > 0.0:
             return Emptiness(0.0, 0.0)
         mu, rounding = 0.0, True
         for image, error in self._slacks(-y, cost=False):
-            short = semidefinite_shift(-image, error)
+            shift = semidefinite_shift(-image, error)
             diagonal = image if image.ndim == 1 else image.diagonal()
             lost = error + gamma(len(image) + 2) * float(np.abs(diagonal).sum())
-            mu, rounding = max(mu, short), rounding and short <= 8.0 * lost
+            mu, rounding = max(mu, shift), rounding and shift <= 8.0 * lost
         if gain > mu * self.trace_bound * _SAFE:
             mu = 0.0
         return Emptiness(gain, mu * _SAFE, rounding)
 
     def unbounded(self, X: Sequence[Array]) -> float:
-        """Return a size of multipliers below which none are feasible for the dual; 0 if nothing is proved.
+        """Return a norm below which no multipliers are feasible for the dual; 0 if nothing is proved.
 
         For feasible y and positive semidefinite X, ``<C, X> = y'AX + <S, X> >= -|y| |A X|``.
         """
         lifted = []
         for x in X:
-            # Twice what is semidefinite_shift: the sum is rounded, too.
-            short = 2.0 * semidefinite_shift(x)
-            lifted.append(np.maximum(x, 0.0) if x.ndim == 1 else x + short * np.eye(len(x)))
+            # Twice the shift, as the sum is rounded, too.
+            shift = 2.0 * semidefinite_shift(x)
+            lifted.append(np.maximum(x, 0.0) if x.ndim == 1 else x + shift * np.eye(len(x)))
         ray = Judge(SemidefiniteProgram(0.0 * self.program.b, self.program.blocks)).primal(lifted)
         length = norm(ray.residuals) * _SAFE
         if ray.fun >= 0.0:
@@ -210,7 +210,7 @@ class Judge:
         return math.inf if length == 0.0 else -ray.fun / length / _SAFE
 
     def _slacks(self, y: Array, cost: bool) -> list[tuple[Array, float]]:
-        """Return ``C - A*y`` (or ``-A*y``) block by block, each with a bound of its rounding in norm."""
+        """Return the blocks of ``C - A*y``, or of ``-A*y``, with bounds of the norms of their errors."""
         found = []
         for block, columns in zip(self.program.blocks, self.columns, strict=True):
             image, error = product(columns, y)
@@ -221,7 +221,7 @@ class Judge:
 
 
 def _own_units(x: Array) -> Array:
-    """Return the unit of each entry of a block: ``sqrt(X_ii X_jj)``, and one for all of a diagonal block."""
+    """Return the units of entries: ``sqrt(X_ii X_jj)``, or the largest entry of a diagonal block."""
     largest = float(np.abs(x).max(initial=0.0)) or 1.0
     if x.ndim == 1:
         return np.full(len(x), largest)
@@ -235,7 +235,7 @@ def nearest_to_identity(program: SemidefiniteProgram) -> Array:
 
 
 def solve_gram(program: SemidefiniteProgram, rhs: Array) -> Array:
-    """Return about ``(A A*)^-1 rhs``; rows that depend on each other get a small shift."""
+    """Return an approximation of ``(A A*)^-1 rhs``, with a small shift for dependent rows."""
     gram = program.gram()
     scale = 1.0 / np.sqrt(np.maximum(gram.diagonal(), np.finfo(float).tiny))
     D = scipy.sparse.diags_array(scale)

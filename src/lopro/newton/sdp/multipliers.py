@@ -1,9 +1,9 @@
-"""Augmented Lagrangian of the dual with semismooth Newton steps: the method of SDPNAL.
+"""The augmented Lagrangian method for the dual with semismooth Newton steps (SDPNAL).
 
 Zhao, Sun and Toh, A Newton-CG augmented Lagrangian method for semidefinite programming, 2010.
 
-A tenth of a constant below, and ten times as much, change the number of eigendecompositions of
-``python -m benchmarks.constants newton.sdp`` by these factors (those of one problem at most): `_HALVINGS`
+A tenth and ten times of the constants below multiply the number of eigendecompositions of
+``python -m benchmarks.constants newton.sdp`` (and those of one problem, at most) by: `_HALVINGS`
 loses ten of twelve proofs, 1.13 (1.56); `_DAMPINGS` loses ten, 1.00; `_INNER` 1.40 (1.86), 1.61 (2.86);
 `_LOOSE` 1.14 (1.31), 14 and proofs are lost; `_TIGHT` 1.04 (1.17), 1.06 (1.22); `_SIGMA` 1.04 (2.23), 1.01
 (1.21); `_STEPS` loses one proof, 1.00. `_ARMIJO` changes nothing.
@@ -28,37 +28,37 @@ __all__ = ["DualIterate", "iterate", "minimised"]
 
 #: Sufficient decrease of a line search (Nocedal and Wright, Numerical Optimization, section 3.1).
 _ARMIJO = 1e-4
-#: Trials of a line search, each a quarter of the last, and how often it is repeated with more damping.
+#: Maximum number of trial steps of a line search, each a quarter of the last, and of values of the damping.
 _HALVINGS, _DAMPINGS = 4, 4
-#: The inner problem is solved when the primal residual is this share of the dual one.
+#: The inner problem is solved if the primal residual is at most this multiple of the dual one.
 _INNER = 1.0
-#: Directions are solved for to three times the residual, between these: more cost more than it saved.
+#: Bounds of the relative accuracy of directions, which is three times the primal residual.
 _LOOSE, _TIGHT = 0.1, 1e-4
-#: The first penalty, for programs of about size 1.
+#: The first penalty, for programs whose data have about size 1.
 _SIGMA = 10.0
-#: Newton steps of one augmented Lagrangian at most.
+#: Maximum number of Newton steps for one augmented Lagrangian.
 _STEPS = 60
 
 
 def _not_known(y: Array) -> bool:
-    """Prove nothing."""
+    """Return False: nothing is proved."""
     return False
 
 
 @dataclass(frozen=True)
 class DualIterate:
-    """The state after an outer step, in the units of the program that is solved.
+    """The state after an outer step, in the units of the scaled program.
 
     Attributes
     ----------
     point : DualPoint
         Multipliers y, the next X, spectra.
     centre : Centre
-        The X that the step began with, and sigma.
+        The X at the start of the step, and sigma.
     primal, dual : float
         ``|A X - b|`` and ``|C - A*y - S|``.
     decompositions, steps : int
-        Eigendecompositions of all blocks and Newton steps so far.
+        Numbers of eigendecompositions of all blocks and of Newton steps so far.
     """
 
     point: DualPoint
@@ -74,16 +74,16 @@ def iterate(
     stopped: Callable[[], bool] = never,
     start: tuple[tuple[Array, ...], Array, float] | None = None,
 ) -> Iterator[DualIterate]:
-    """Yield the state after every outer step; it is for the consumer to stop.
+    """Yield the state after every outer step, until the caller stops.
 
     Parameters
     ----------
     program : SemidefiniteProgram
-        With rows, ``b`` and ``C`` of about size 1 (see `ScaledProgram`).
+        A program with rows, ``b`` and ``C`` of about size 1 (see `ScaledProgram`).
     stopped : callable
-        Whether time is up.
+        Returns whether time is up.
     start : (X, y, sigma), optional
-        Where to begin.
+        The starting point.
     """
     run = _DualRun(program, start)
     while not stopped():
@@ -103,18 +103,18 @@ def minimised(
     Parameters
     ----------
     program : SemidefiniteProgram
-        With rows and ``b`` of about size 1.
+        A program with rows and ``b`` of about size 1.
     centre : tuple of arrays
         The centre, one array for each block; any symmetric matrices.
     y : array
-        Where to begin.
+        The starting point.
     tolerance : float
         The residual to reach.
     stopped : callable
-        Whether time is up.
+        Returns whether time is up.
     unbounded : callable
-        Whether multipliers prove that the rows have no solution, so that there is no minimum; asked where a
-        step has increased the residual.
+        Returns whether multipliers prove that the rows have no solution, so that there is no minimum; called
+        where a step has increased the residual.
     """
     run = _DualRun(program, (centre, y, 1.0))
     point = run.settle(tolerance, stopped, unbounded)
@@ -137,7 +137,7 @@ class _DualRun:
         self.y = start[1]
 
     def advance(self, stopped: Callable[[], bool]) -> DualIterate:
-        """Minimise the augmented Lagrangian and take over the X found, or try a smaller penalty."""
+        """Minimise the augmented Lagrangian and update X, or reduce the penalty if that fails."""
         point = self._evaluate(self.y)
         centre, solved = self.centre, True
         while solved and not stopped():
@@ -155,7 +155,7 @@ class _DualRun:
     def settle(
         self, tolerance: float, stopped: Callable[[], bool], unbounded: Callable[[Array], bool]
     ) -> DualPoint:
-        """Minimise the augmented Lagrangian to a residual, or as far as it goes."""
+        """Minimise the augmented Lagrangian to a residual, as far as steps succeed."""
         point = self._evaluate(self.y)
         for _ in range(_STEPS):
             if point.primal_residual <= tolerance or stopped():
@@ -170,7 +170,7 @@ class _DualRun:
         return point
 
     def _next(self, point: DualPoint, primal: float, dual: float, solved: bool) -> Centre:
-        """Return the next X and penalty, which grows where the dual residual is the larger one."""
+        """Return the next X and the penalty, which grows if the dual residual exceeds the primal one."""
         sigma = self.centre.sigma
         if not solved and primal > dual:
             return Centre(self.centre.X, sigma / 6.0)
@@ -185,7 +185,7 @@ class _DualRun:
     def _newton(
         self, point: DualPoint, primal: float, stopped: Callable[[], bool]
     ) -> DualPoint | None:
-        """Return the point after a Newton step, None where none lowers the function or time is up."""
+        """Return the point after a Newton step; None if no step decreases the function or time is up."""
         damping = 1.0
         accuracy = min(_LOOSE, max(3.0 * primal, _TIGHT))
         for _ in range(_DAMPINGS):
@@ -205,12 +205,14 @@ class _DualRun:
 
     def _search(self, point: DualPoint, d: Array, stopped: Callable[[], bool]) -> DualPoint | None:
         slope = float(point.gradient @ d)
-        blur = 16.0 * EPS * (abs(point.value) + float(np.abs(self.program.b * point.y).sum()))
+        rounding = 16.0 * EPS * (abs(point.value) + float(np.abs(self.program.b * point.y).sum()))
         t = 1.0
         for _ in range(_HALVINGS):
             following = self._evaluate(point.y + t * d)
-            if following.value <= point.value + _ARMIJO * t * slope + blur:
-                better = abs(t * slope) > blur or norm(following.gradient) < point.primal_residual
+            if following.value <= point.value + _ARMIJO * t * slope + rounding:
+                better = (
+                    abs(t * slope) > rounding or norm(following.gradient) < point.primal_residual
+                )
                 return following if better else None
             if stopped():
                 return None

@@ -1,9 +1,9 @@
-"""The positive semidefinite matrix nearest to a given one that satisfies rows: Newton's method on the dual.
+"""The nearest positive semidefinite matrix that satisfies rows, by Newton's method for the dual.
 
 ``min 1/2 |X - G|^2`` over ``lower <= A X <= upper`` and X positive semidefinite is solved by
 ``X = P_+(G + A*y)`` for the right multipliers y. With equations alone they minimise one augmented Lagrangian
-of `lopro.newton.sdp.multipliers`, whose centre is G and whose penalty is 1. Inequalities get slacks, which
-the distance counts little, and from a centre that follows them.
+of `lopro.newton.sdp.multipliers`, whose centre is G and whose penalty is 1. Inequalities get slacks with a
+small weight in the distance, whose centre is updated (a proximal point method).
 """
 
 from __future__ import annotations
@@ -35,35 +35,37 @@ from lopro.newton.spectral import Spectrum
 
 __all__ = ["Nearest", "NearestProblem"]
 
-#: Centres of the slacks at most. A tenth loses "nearest, bounds of entries" of
+#: Maximum number of centres of the slacks. A tenth loses "nearest, bounds of entries" of
 #: ``python -m benchmarks.constants newton.sdp``, ten times as many change nothing.
 _CENTRES = 60
-#: Slacks are measured in this unit: the larger, the less they count in the distance, which takes fewer
-#: centres and more steps for each. On random bounds of entries, n = 100: 58, 53, 58, 99 steps for 1, 2, 4, 8.
+#: Unit of the slacks: a larger one reduces their weight in the distance, which takes fewer centres and more
+#: steps for each. On random bounds of entries, n = 100: 58, 53, 58, 99 steps for 1, 2, 4, 8.
 _LIGHT = 2.0
-#: Inner problems are solved to this share of the last residual: solved to rounding at once, "nearest, bounds
+#: Inner problems are solved to this share of the last residual. Solved to rounding at once, "nearest, bounds
 #: of entries" of ``python -m benchmarks.constants newton.sdp`` takes 76 eigendecompositions instead of 60.
 _INNER = 1e-3
-#: The residual to reach and the one that is accepted, in units of G and the bounds.
+#: The residual to reach and the one that is accepted, in units of G and the bounds. A tenth and ten times as
+#: much multiply the eigendecompositions of ``python -m benchmarks.constants newton.sdp`` by 1.16 and 0.99 (of
+#: one problem by 1.89 and 0.88), and by 1.00 and 1.00.
 _TOLERANCE, _ACCEPTED = 8.0 * EPS, 1e-11
 
 
 @dataclass(frozen=True)
 class Nearest:
-    """The matrix that was found, and its multipliers.
+    """An approximation of the nearest matrix, and its multipliers.
 
     Attributes
     ----------
     X, y : arrays
-        ``X = P_+(G + A*y)``, where G is, with one multiplier for each row, on the host.
+        ``X = P_+(G + A*y)`` on the device of G, and one multiplier for each row, on the host.
     F : array
         The multiplier of the cone is ``F F'``, the negative part of ``G + A*y``.
     solved : bool
-        Whether the violations of rows, scaled to unit norm, are within rounding.
+        Whether the violations of the rows, scaled to unit norm, are within the tolerance.
     decompositions, products : int
-        Eigendecompositions, and products with Jacobians.
+        Numbers of eigendecompositions and of products with Jacobians.
     empty : float
-        Up to this trace, which is far beyond the data, no matrix is feasible; 0 where nothing is known.
+        No matrix up to this trace is feasible; 0 if nothing is proved.
     """
 
     X: AnyArray
@@ -76,7 +78,7 @@ class Nearest:
 
     @property
     def emptiness(self) -> str | None:
-        """The proved statement that the set is empty, in words; None without one."""
+        """A sentence that states the proved emptiness of the set; None without a proof."""
         if self.empty == 0.0:
             return None
         where = "" if math.isinf(self.empty) else f" up to a trace of {self.empty:.3g}"
@@ -89,9 +91,9 @@ class NearestProblem:
     Parameters
     ----------
     size : int
-        Rows of X.
+        Order of X.
     A : scipy.sparse array of shape (m, size^2)
-        Rows, as functions of ``X.ravel()``; symmetric.
+        Coefficients of ``X.ravel()`` in the rows; symmetric.
     lower, upper : arrays of shape (m,)
         Their sides.
 
@@ -114,8 +116,8 @@ class NearestProblem:
         self.lower, self.upper = lower / self.units, upper / self.units
         self.rows = StandardRows.of(self.A, self.lower, self.upper)
         self._block: SemidefiniteBlock | None = None
-        #: Whether the program without a cost was solved to see if the set is empty.
-        self._asked = False
+        #: Whether the program without a cost was solved to prove that the set is empty.
+        self._solved_without_cost = False
 
     def solve(
         self,
@@ -125,22 +127,22 @@ class NearestProblem:
         start: Array | None = None,
         wider: NearestProblem | None = None,
     ) -> Nearest:
-        """Return the solution for a symmetric G, as far as it was reached.
+        """Return an approximate solution for a symmetric G.
 
         Parameters
         ----------
         G : array of shape (size, size)
-            The given matrix, in double precision; everything of its size is done on its device.
+            The given matrix, in double precision; matrices remain on its device.
         stopped : callable
-            Whether time is up.
+            Returns whether time is up.
         accuracy : float
-            Where there are equations alone, a residual that will do, relative to their sides.
+            With equations only: a residual relative to their sides that suffices.
         start : array, optional
-            Multipliers to begin with; those of the nearest matrix on equations without
-            common entries by default, else 0.
+            The first multipliers. By default those of the nearest matrix that satisfies the equations, if
+            these have no common entries, else 0.
         wider : NearestProblem, optional
-            The problem with the same rows whose set must be proved empty, where the sides of this one were
-            moved by a margin; this one by default.
+            The problem with the same rows whose set must be proved empty, if the sides of this one were moved
+            by a margin; this one by default.
         """
         unit = power_of_two(max(norm(G), float(np.abs(self.rows.b).max(initial=0.0))))
         s = np.maximum(self.rows.slacks(np.zeros(self.size**2)), 0.0) / unit
@@ -164,29 +166,27 @@ class NearestProblem:
             moved = float(np.abs(s - last).max(initial=0.0))
             before, residual = residual, max(point.primal_residual, moved)
             stuck = point.primal_residual > max(tolerance, accepted)
-            if residual <= _TOLERANCE or stuck or stopped():
-                break
-            if residual > 0.5 * before and residual <= _ACCEPTED:
+            stalled = residual > 0.5 * before and residual <= _ACCEPTED
+            if residual <= _TOLERANCE or stuck or stalled or stopped():
                 break
             tolerance = max(_TOLERANCE, _INNER * residual)
-        empty = 0.0
-        solved = residual <= accepted
+        empty, solved = 0.0, residual <= accepted
         if not solved and not stopped():
             y, empty = self._emptiness(y, contradiction)
         F, y = F * math.sqrt(unit), self._original(y) * unit
         return Nearest(X * unit, y, F, solved, decompositions, products, empty)
 
     def bound(self, G: AnyArray, found: Nearest) -> float:
-        """Return the lower bound of ``1/2 |X - G|^2`` over feasible X that multipliers prove.
+        """Return the lower bound of ``1/2 |X - G|^2`` over feasible X that the multipliers prove.
 
         With ``U = A*y + F F'``, ``1/2 |X - G|^2 >= <U, X - G> - 1/2 |U|^2`` for all X, and ``<U, X>`` is at
-        least ``sum min(y lower, y upper)``: ``F F'`` is positive semidefinite by its form, however accurate
-        the eigenvectors are. The rounding of U and of the products is subtracted.
+        least ``sum min(y lower, y upper)``: ``F F'`` is positive semidefinite by construction, also with
+        inaccurate eigenvectors. The rounding of U and of the products is subtracted.
         """
         y = found.y * self.units
         allowed = np.where(y > 0.0, np.isfinite(self.lower), np.isfinite(self.upper))
         y = np.where(allowed, y, 0.0)
-        # Rows that are not among those of the block have no sides, and no multiplier.
+        # Rows that are not among those of the block have no finite side, and no multiplier.
         used = self.block(G).used
         image, error = product(used.restricted(self.A).T.tocsr(), y)
         S = found.F @ found.F.T
@@ -194,21 +194,21 @@ class NearestProblem:
         lost = norm(error) + gamma(found.F.shape[1] + 1) * norm(found.F) ** 2 * 1.01
         lost = (lost + EPS * norm(U)) * (1.0 + 1e-10)
         sides = np.where(y > 0.0, self.lower, np.where(y < 0.0, self.upper, 0.0))
-        # <U, G> + 1/2 |U|^2 is <U, G + U/2>, in which less cancels.
+        # <U, G> + 1/2 |U|^2 = <U, G + U/2>, with less cancellation.
         other = G + 0.5 * U
         value = dot(y, sides) - dot(other, U, EPS * abs(other))
         charge = lost * (norm(other) + norm(U) + lost) * (1.0 + 1e-10)
         return (value - Estimate(charge)).lower()
 
     def off(self, X: AnyArray) -> Array:
-        """Return by how much X exceeds the upper sides, row by row; for equations by how much it is off."""
+        """Return ``A X - upper``: the violations of upper sides, or the residuals of equations."""
         if isinstance(X, np.ndarray):
             return np.asarray(self.A @ X.ravel() - self.upper)
         used = self.block(X).used
         return np.asarray(used.restricted(self.A) @ used.of(X) - self.upper)
 
     def block(self, like: AnyArray) -> SemidefiniteBlock:
-        """Return the rows as functions of matrices where ``like`` is, without a cost."""
+        """Return the rows as a block without a cost, on the device of ``like``."""
         if self._block is None or type(self._block.C) is not type(like):
             n = self.size
             self._block = SemidefiniteBlock(n, False, zeros((n, n), like), self.rows.A)
@@ -217,9 +217,9 @@ class NearestProblem:
     def program(
         self, unit: float = 1.0, light: float = 1.0, like: AnyArray | None = None
     ) -> SemidefiniteProgram:
-        """Return the rows as a program without a cost, in this unit and with slacks as light as this.
+        """Return the rows as a program without a cost, in units of ``unit`` and slacks in units of ``light``.
 
-        Its matrix is where ``like`` is, on the host by default.
+        Its matrix is on the device of ``like``, by default on the host.
         """
         s = self.rows.slack.shape[1]
         slacks = scipy.sparse.csr_array(light * self.rows.slack)
@@ -228,7 +228,7 @@ class NearestProblem:
         return SemidefiniteProgram(self.rows.b / unit, blocks)
 
     def _start(self, G: AnyArray, start: Array | None) -> Array:
-        """Return multipliers of unit rows to begin with."""
+        """Return the first multipliers, of rows of unit norm."""
         if self.rows.slack.shape[1]:
             return np.zeros(len(self.rows.b))
         if start is not None:
@@ -244,14 +244,14 @@ class NearestProblem:
         return np.asarray(self.rows.multipliers(y) / self.units)
 
     def _emptiness(self, y: Array, contradiction: _Contradiction) -> tuple[Array, float]:
-        """Return multipliers that prove an empty set, and infinity; these and 0 where there are none.
+        """Return multipliers that prove the set to be empty, and infinity; else the given ones, and 0.
 
-        Where Newton's method did not come far enough, the program without a cost is solved, once.
+        If those of Newton's method are no proof, the program without a cost is solved, once.
         """
         if contradiction.found_at(y):
             return contradiction.ray, math.inf
-        if not self._asked:
-            self._asked = True
+        if not self._solved_without_cost:
+            self._solved_without_cost = True
             left = current_deadline().left
             answer = solve(contradiction.program, 1e-6, None if math.isinf(left) else left)
             if answer.status is Status.INFEASIBLE:
@@ -260,9 +260,9 @@ class NearestProblem:
 
 
 class _Contradiction:
-    """Multipliers that prove a program without a cost to be empty: Newton's method diverges along them.
+    """Multipliers that prove a program without a cost to be empty, along which Newton's method diverges.
 
-    Once proved it stays: later multipliers, of rounded steps, may prove nothing.
+    The first proof is kept, as later multipliers may prove nothing because of rounding.
     """
 
     def __init__(self, program: SemidefiniteProgram) -> None:
@@ -275,7 +275,7 @@ class _Contradiction:
         return Judge(self.program)
 
     def found_at(self, y: Array) -> bool:
-        """Whether these multipliers, or earlier ones, are a proof."""
+        """Return whether these multipliers, or earlier ones, are a proof."""
         length = norm(y)
         if not self.proved and length > 0.0:
             self.ray, found = self._judge.contradiction(y / length)

@@ -1,7 +1,7 @@
-"""Moving a nearly feasible X onto the rows without leaving the cone: ``X + X (A*h) X``, or by projection.
+"""Corrections of a nearly feasible X that satisfy the rows in the cone: ``X + X (A*h) X``, or a projection.
 
-That is ``R (I + R'(A*h)R) R'`` for ``X = R R'``: positive semidefinite as long as the correction is small
-relative to X in every direction, however small X is in some.
+The first is ``R (I + R'(A*h)R) R'`` for ``X = R R'``: positive semidefinite if the correction is small
+relative to X in every direction, even where X is nearly singular.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from lopro.newton.sdp.program import ScaledProgram, SemidefiniteBlock, Semidefin
 
 __all__ = ["nearest_blocks", "onto_rows"]
 
-#: The residual of a projection to reach, in normalised units.
+#: The residual to reach in a projection, in normalised units: rounding.
 _TOLERANCE = 8.0 * EPS
 
 
 def onto_rows(
     program: SemidefiniteProgram, X: Sequence[Array], stopped: Callable[[], bool]
 ) -> tuple[Array, ...]:
-    """Return X corrected so that ``A X = b`` up to rounding, or as near as a few steps come.
+    """Return X corrected so that ``A X = b`` up to rounding, as far as corrections halve the residual.
 
     Examples
     --------
@@ -42,12 +42,12 @@ def onto_rows(
     size = norm(program.b - program.rows(points))
     while size > EPS * norm(program.b) and not stopped():
         moved = _corrected(program, points, program.b - program.rows(points))
-        left = norm(program.b - program.rows(moved))
-        if left < size:
+        residual = norm(program.b - program.rows(moved))
+        if residual < size:
             points = moved
-        if not left < 0.5 * size:
+        if not residual < 0.5 * size:
             break
-        size = left
+        size = residual
     return points
 
 
@@ -70,7 +70,7 @@ def _solution(
     residual: Array,
     product: Callable[[Array], Array],
 ) -> Array:
-    """Solve ``A (X A*h X) = residual``, by a factorisation where the images of the rows are few."""
+    """Solve ``A (X A*h X) = residual``, by an eigendecomposition if the images of the rows fit in memory."""
     m = len(residual)
     if not program.has_few_images:
         try:
@@ -88,11 +88,11 @@ def _solution(
         M += block.A @ images.T
     M = 0.5 * (M + M.T)
     sizes = M.diagonal()
-    # Rows that X cannot move at all have no size; dividing by it would overflow.
+    # Rows that X cannot change have size 0; dividing by it would overflow.
     moves = sizes > np.finfo(float).eps ** 2 * float(sizes.max(initial=0.0))
     scale = np.where(moves, 1.0 / np.sqrt(np.where(moves, sizes, 1.0)), 0.0)
     values, vectors = scipy.linalg.eigh(M * (scale[:, None] * scale))
-    # Directions in which X cannot move are left out.
+    # Directions in which X cannot change are left out.
     use = values > 1e-13 * values[-1]
     V = vectors[:, use]
     return np.asarray(scale * (V @ ((V.T @ (scale * residual)) / values[use])))
@@ -101,7 +101,7 @@ def _solution(
 def nearest_blocks(
     program: SemidefiniteProgram, X: tuple[Array, ...], stopped: Callable[[], bool] = never
 ) -> tuple[Array, ...]:
-    """Return the feasible point of a program that is nearest to X, as near as Newton's method comes.
+    """Return the feasible point of a program that is nearest to X, to the accuracy of Newton's method.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Semidefinite programs: ``min <C, X>`` over ``<A_k, X> = b_k``, X a positive semidefinite block matrix.
 
-In units in which rows, costs and right-hand sides have about size 1; and rows with two sides as equations.
+Also their scaling to rows, costs and right-hand sides of about size 1, and inequalities as equations.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from lopro.newton.sdp.entries import UsedEntries, row_squares
 __all__ = ["ScaledProgram", "SemidefiniteBlock", "SemidefiniteProgram", "StandardRows"]
 
 
-#: Entries of the images of all rows up to which they are formed, 300 MB. A tenth and ten times as much change
-#: nothing in ``python -m benchmarks.constants newton.sdp``.
+#: Number of entries up to which the images of all rows are formed, 300 MB. A tenth and ten times as much
+#: change nothing in ``python -m benchmarks.constants newton.sdp``.
 _IMAGES = 4e7
 
 
 @dataclass(frozen=True)
 class SemidefiniteBlock:
-    """A block of X: a symmetric matrix, or a vector of nonnegative numbers where it is diagonal.
+    """A block of X: a symmetric matrix, or a vector of nonnegative numbers if it is diagonal.
 
     Attributes
     ----------
     size : int
-        Rows of the matrix, or the number of numbers.
+        Order of the matrix, or length of the vector.
     diagonal : bool
-        Which of the two.
+        Whether the block is diagonal.
     C : array
         The cost: a symmetric matrix, which may be on a device, or a vector.
     A : scipy.sparse array, shape (rows, size^2 or size)
-        The rows, as functions of the raveled block.
+        Coefficients of the raveled block in the rows.
     """
 
     size: int
@@ -95,7 +95,7 @@ class SemidefiniteBlock:
 
     @property
     def full(self) -> bool:
-        """Whether the rows have so few zeros that a dense matrix is the faster one."""
+        """Whether the rows have so few zeros that dense products are faster."""
         rows, columns = self.A.shape
         return bool(self.A.nnz > 0.3 * rows * columns)
 
@@ -153,7 +153,7 @@ class SemidefiniteProgram:
         return total
 
     def gram(self) -> Matrix:
-        """Return ``A A*`` as a sparse matrix; rows that are full are multiplied as such."""
+        """Return ``A A*`` as a sparse matrix; full rows are multiplied as dense ones."""
         parts = []
         for p in self.blocks:
             if p.full:
@@ -165,7 +165,7 @@ class SemidefiniteProgram:
 
     @property
     def has_few_images(self) -> bool:
-        """Whether images of all rows under changes of basis, one matrix each, fit into the memory."""
+        """Whether the images of all rows under a change of basis, a matrix each, fit into memory."""
         matrices = sum(p.size**2 for p in self.blocks if not p.diagonal)
         return len(self.b) * matrices <= _IMAGES
 
@@ -180,7 +180,7 @@ class SemidefiniteProgram:
 
 @dataclass(frozen=True)
 class ScaledProgram:
-    """A program with rows, ``b`` and ``C`` divided by powers of two, and the way back."""
+    """A program with rows, ``b`` and ``C`` divided by powers of two, and the map back."""
 
     program: SemidefiniteProgram
     rows: Array
@@ -189,7 +189,7 @@ class ScaledProgram:
 
     @staticmethod
     def plain(program: SemidefiniteProgram) -> ScaledProgram:
-        """Leave everything as it is."""
+        """Return the program without scaling."""
         return ScaledProgram(program, np.ones(len(program.b)), 1.0, 1.0)
 
     @staticmethod
@@ -226,14 +226,14 @@ class StandardRows:
     A : scipy.sparse array
         The rows, once for each equation and for each side of an inequality.
     slack : scipy.sparse array
-        One column for each inequality. Its entry has about the size of the row, so that slacks have the
+        One column for each inequality, with an entry of about the norm of the row, so that slacks have the
         units of x.
     b : array
         The right-hand sides.
     source : array of int
-        The row that each equation comes from.
+        The row of each equation.
     count : int
-        How many rows there were.
+        The number of rows.
 
     Examples
     --------
@@ -261,7 +261,7 @@ class StandardRows:
         below = np.flatnonzero(~equal & np.isfinite(lower))
         same = np.flatnonzero(equal)
         units = np.array([power_of_two(size) for size in np.sqrt(row_squares(A))])
-        # In the order of the rows, so that what is solved does not depend on the kinds of their sides.
+        # In the order of the rows, so that the program does not depend on the kinds of their sides.
         source = np.concatenate([same, above, below])
         coefficient = np.concatenate([np.zeros(len(same)), units[above], -units[below]])
         b = np.concatenate([upper[same], upper[above], lower[below]])
@@ -273,11 +273,11 @@ class StandardRows:
         return StandardRows(A[source], slack, b, source, A.shape[0])
 
     def multipliers(self, y: Array) -> Array:
-        """Return one multiplier for each row: the sides of a row add up."""
+        """Return one multiplier for each row, the sum of those of its sides."""
         return np.bincount(self.source, weights=y, minlength=self.count).astype(np.float64)
 
     def signed(self, y: Array) -> Array:
-        """Return multipliers without those whose sign no slack allows for: their slack is not negative."""
+        """Return multipliers with 0 in place of those whose sign contradicts a nonnegative slack."""
         slopes = np.asarray(self.slack.sum(axis=1)).ravel()
         return np.where(slopes * y > 0.0, 0.0, y)
 

@@ -58,7 +58,7 @@ def read_sdpa(path: str | Path) -> SemidefiniteProgram:
 
 
 def _block(entries: np.ndarray, size: int, rows: int) -> SemidefiniteBlock:
-    """Return a block: of a matrix, or of numbers where the size is negative."""
+    """Return a matrix block, or a diagonal one if the size is negative."""
     matrix, i, j = (
         entries[:, 0].astype(int),
         entries[:, 2].astype(int) - 1,

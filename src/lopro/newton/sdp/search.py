@@ -1,4 +1,4 @@
-"""The incumbent of a semidefinite program: the best point, the best bound, and whether the gap is closed."""
+"""The incumbent of a semidefinite program: the best point and the best bound, in its original units."""
 
 from __future__ import annotations
 
@@ -19,24 +19,25 @@ from lopro.newton.spectral import Spectrum
 
 __all__ = ["SemidefiniteSearch"]
 
-#: Margins that are required, as shares of the one that costs a third of the allowed gap. The larger one
-#: gives multipliers in the interior of the dual, of which others need a share. A tenth and ten times of
-#: either, or others in between, take 3 % more or less in ``python -m benchmarks.constants newton.sdp``.
+#: Required margins, relative to the one that costs a third of the allowed gap. The larger one gives
+#: multipliers in the interior of the dual, for convex combinations with others. A tenth and ten times of
+#: either, or more values in between, take 3 % more or less in ``python -m benchmarks.constants newton.sdp``.
 _MARGINS = 1.0, 1000.0
 _TINY = float(np.finfo(np.float64).tiny)
-#: Sum of the cubes of the blocks up to which a point that stays off its rows is projected onto them.
+#: Sum of the cubes of the block sizes up to which a point that violates rows is projected onto them. A tenth
+#: and ten times as much change nothing in ``python -m benchmarks.constants newton.sdp``.
 _CUBES = 1e5
 
 
 class SemidefiniteSearch:
-    """The program as engines see it, and the judgement of what they find in its original units.
+    """The program in the units of an engine, and the evaluation of answers in the original units.
 
     Attributes
     ----------
     normalised, units : ScaledProgram
-        The program on its face in normalised units, and in those of the engine.
+        The program on its face, in normalised units and in those of the engine.
     margin : float
-        Least eigenvalue required of the slack, in units of the engine: 0 where traces are bounded.
+        The required least eigenvalue of the slack, in units of the engine: 0 if traces are bounded.
     """
 
     def __init__(
@@ -58,13 +59,13 @@ class SemidefiniteSearch:
         self.sharp: DualBound | None = None
         self.interior: tuple[Array, float] | None = None
         self.ended: Outcome | None = None
-        #: No X with a smaller trace is feasible, as far as multipliers have proved.
+        #: No X with a smaller trace is feasible, as proved by multipliers.
         self.empty_within = 0.0
         self.engine = ""
 
     @property
     def program(self) -> SemidefiniteProgram:
-        """The program to solve: its cost is lowered by the margin, so that slacks end up above it."""
+        """The program to solve, with ``C`` lowered by the margin so that the slack exceeds it."""
         if self.margin == 0.0:
             return self.units.program
         blocks = tuple(
@@ -79,7 +80,7 @@ class SemidefiniteSearch:
         return self.tol * max(size, self.scale)
 
     def promising(self, X: tuple[Array, ...], y: Array, dual_residual: float) -> bool:
-        """Whether a proof may succeed: the computed gap, with the dual residual charged, is small."""
+        """Return whether a proof may succeed: the gap plus the charge for the dual residual is small."""
         p = self.units.program
         unit = self.units.cost * self.units.x
         fun = p.value(X)
@@ -89,7 +90,7 @@ class SemidefiniteSearch:
         return gap * unit <= self.tol * max(size * unit, self.scale)
 
     def evaluate(self, X: tuple[Array, ...], y: Array) -> bool:
-        """Judge a point and multipliers in units of the engine; True if this ends the search."""
+        """Evaluate a point and multipliers in units of the engine; return whether the search is over."""
         X = self.face.matrices(self.units.matrices(X))
         fun = self.original.value(X)
         if not math.isfinite(fun):
@@ -100,9 +101,9 @@ class SemidefiniteSearch:
         return self.consider(X, y)
 
     def consider(self, X: tuple[Array, ...], y: Array) -> bool:
-        """Judge a point and multipliers of the original program; True if this ends the search."""
+        """Evaluate a point and multipliers of the original program; return whether the search is over."""
         point = self._corrected(X)
-        if self.point is None or self._worth(point) < self._worth(self.point):
+        if self.point is None or self._rank(point) < self._rank(self.point):
             self.point = point
         bound, reach = self.judge.dual(y), self._reach()
         for found in (bound, self._mixed(bound)):
@@ -111,10 +112,10 @@ class SemidefiniteSearch:
         return self.converged
 
     def _mixed(self, bound: DualBound) -> DualBound | None:
-        """Return the sharpest bound so far, with its slope removed by a share of an interior one.
+        """Return a convex combination of the best bound and an interior one that has the slope 0.
 
-        Slacks are affine in the multipliers: a share ``s / (s + l)`` of multipliers whose slack is above l
-        makes up for a slack above -s.
+        Slacks are affine in the multipliers: with the weight ``s / (s + l)`` of multipliers whose slack is at
+        least l, the combination with a slack of at least -s has a nonnegative one.
         """
         if math.isfinite(self.judge.trace_bound) or self.point is None:
             return None
@@ -133,13 +134,13 @@ class SemidefiniteSearch:
             None if share >= 1.0 else self.judge.dual((1.0 - share) * self.sharp.y + share * inner)
         )
 
-    def _worth(self, point: PrimalValue) -> tuple[bool, float]:
+    def _rank(self, point: PrimalValue) -> tuple[bool, float]:
         """Return the key that orders points: feasible first, then the value."""
         feasible = point.violation <= FEASIBLE
         return not feasible, point.fun if feasible else point.violation
 
     def _corrected(self, X: tuple[Array, ...]) -> PrimalValue:
-        """Return X moved into the cone and onto the rows where that makes it more feasible, else as it is."""
+        """Return X moved into the cone and onto the rows if that reduces the violation, else unchanged."""
         plain = self.judge.primal(X)
         if plain.violation <= 1e-2 * FEASIBLE or self.stopped():
             return plain
@@ -155,7 +156,7 @@ class SemidefiniteSearch:
 
     @property
     def _small(self) -> bool:
-        """Whether a projection costs little, and multipliers of it exist: X is not confined to a face."""
+        """Whether a projection is cheap and has multipliers, as X is not restricted to a face."""
         cubes = sum(float(p.size) ** 3 for p in self.original.blocks if not p.diagonal)
         return cubes <= _CUBES and all(Q is None for Q in self.face.bases)
 
@@ -172,7 +173,7 @@ class SemidefiniteSearch:
         return found.violation <= FEASIBLE and found.gap <= self.allowed(found.fun, found.x)
 
     def widen(self) -> bool:
-        """Ask for a margin, or a larger one, where traces are not bounded; False if it is large enough."""
+        """Require a margin, or a larger one, if traces are unbounded; return whether it was increased."""
         if self.point is None or math.isfinite(self.judge.trace_bound):
             return False
         unit = self.units.cost * self.units.x
@@ -183,7 +184,7 @@ class SemidefiniteSearch:
         return bool(wider)
 
     def check_rays(self, X: tuple[Array, ...], y: Array) -> bool:
-        """Check whether the directions of y or X prove that there is no solution; True if one does."""
+        """Return whether the direction of y or X proves that there is no solution."""
         y = self.face.multipliers(self.original, self.units.multipliers(y), 0.0)
         if norm(y) > 0.0:
             contradiction, found = self.judge.contradiction(y / norm(y))
@@ -196,7 +197,7 @@ class SemidefiniteSearch:
             flat = SemidefiniteProgram(0.0 * self.original.b, self.original.blocks)
             ray = onto_rows(flat, tuple(x / size for x in X), self.stopped)
             radius = self.judge.unbounded(ray)
-            # Multipliers of about this size balance the cost.
+            # The expected norm of multipliers that balance the cost.
             expected = float((self.normalised.cost / self.normalised.rows).max())
             if radius >= BEYOND * expected:
                 return self._end(
@@ -209,7 +210,7 @@ class SemidefiniteSearch:
         return True
 
     def outcome(self, status: Status) -> Outcome:
-        """Return the best point and the best bound, with what they prove together."""
+        """Return the best point and the best bound, and what they prove together."""
         if self.ended is not None:
             return self.ended
         if self.point is None or self.bound is None:
@@ -231,10 +232,10 @@ class SemidefiniteSearch:
 
 
 def _limited(value: float, radius: float) -> Bound:
-    """Return a bound that holds up to this trace, or norm of multipliers."""
+    """Return a bound that holds up to this trace, or up to this norm of multipliers."""
     return Bound(value, np.zeros(0), np.zeros(0), limit=radius)
 
 
 def _least(slack: Array) -> float:
-    """Return the least eigenvalue, in rounded numbers."""
+    """Return the computed least eigenvalue."""
     return float(slack.min(initial=math.inf) if slack.ndim == 1 else np.linalg.eigvalsh(slack)[0])

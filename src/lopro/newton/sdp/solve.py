@@ -1,8 +1,8 @@
 """Solve a semidefinite program and prove the answer.
 
-A tenth of a constant below, and ten times as much, change what ``python -m benchmarks.constants newton.sdp``
-counts as follows: with a tenth of `_STEPS`, or ten times `_MOMENT`, one of twelve problems goes to Clarabel.
-The others decide about larger problems, and about runs that stall, and change nothing there.
+In ``python -m benchmarks.constants newton.sdp`` a tenth of `_STEPS`, or ten times `_MOMENT`, moves one of
+twelve problems to Clarabel. The other constants decide about larger problems and about runs that stall; a
+tenth and ten times as much change nothing there.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from lopro.newton.sdp.search import SemidefiniteSearch
 
 __all__ = ["cliques", "order_of_engines", "solve", "work_of_a_step"]
 
-#: Whether the program is scaled for Clarabel, which has a scaling of its own, and the accuracy that is set
-#: for it: where it cannot reach that, its answer may be worse than to less.
+#: Attempts with Clarabel: whether the program is scaled beforehand, as Clarabel scales it, too, and the
+#: required accuracy. If that cannot be reached, the answer may be worse than with a lower accuracy.
 _ATTEMPTS = (False, 1e-8), (True, 1e-8), (True, 1e-10)
 #: Outer steps after which rays are checked, and a proof is attempted in any case.
 _CHECKS = frozenset(int(8 * 1.4**k) for k in range(40))
-#: A run has stalled after so many outer steps without smaller residuals.
+#: Number of outer steps without smaller residuals after which a run has stalled.
 _WAITING = 300
-#: Newton's method takes about so many eigendecompositions.
+#: Approximate number of eigendecompositions of Newton's method.
 _NEWTON = 60.0
-#: An interior point method takes about so many steps; each factors a dense block of triangle size.
+#: Approximate number of steps of an interior-point method; each factors a dense block of triangle size.
 _STEPS = 15.0
-#: Below so many operations the engine that is the more robust one is taken: it ends in a moment.
+#: Number of operations, hundredths of a second, up to which the more robust engine runs first.
 _MOMENT = 1e9
 #: Cliques are determined for slacks with at most this share of nonzero entries.
 _SPARSE = 0.2
@@ -54,7 +54,7 @@ def solve(
     Parameters
     ----------
     program : SemidefiniteProgram
-        What to solve.
+        The program.
     tol : float
         The gap to prove, relative to ``max(|<C, X>|, scale)``.
     seconds : float, optional
@@ -62,7 +62,7 @@ def solve(
     scale : float
         The least value that the gap is relative to.
     engines : tuple of "newton" and "clarabel", optional
-        What finds the answer, in this order; by a rule from the sizes by default. All are proved alike.
+        The solvers in the order in which they run, by default chosen by the sizes. All answers are proved.
     terms : bool
         Whether the gap is relative to the sum of the absolute terms of ``<C, X>`` instead of its value.
 
@@ -127,7 +127,7 @@ def _by_clarabel(search: SemidefiniteSearch, deadline: Deadline) -> None:
                     scaled=False,
                     threads=1,
                 )
-            except EngineUnavailable:  # what remains is Newton's method
+            except EngineUnavailable:  # Newton's method remains
                 return
             if not answer.finite or search.stopped():
                 return
@@ -142,7 +142,7 @@ def _by_clarabel(search: SemidefiniteSearch, deadline: Deadline) -> None:
 
 
 class _NewtonRun:
-    """The method of multipliers: goes on from where it was, with a margin once only the bound is lacking."""
+    """The method of multipliers, continued with a margin if only the bound is too weak."""
 
     def __init__(self, search: SemidefiniteSearch) -> None:
         self.search = search
@@ -152,18 +152,18 @@ class _NewtonRun:
         self.least = math.inf
 
     def run(self, limit: float) -> None:
-        """Iterate until the search ends or so many eigendecompositions are made."""
+        """Iterate until the search ends or ``limit`` eigendecompositions are made."""
         self.search.units = self.search.normalised
         self.search.margin, self.least = 0.0, math.inf
         self.waited = 0
         try:
-            while self._go(limit):
+            while self._continued(limit):
                 pass
         except SingularSystem:
             return
 
-    def _go(self, limit: float) -> bool:
-        """Iterate; True if the run should go on with a wider margin."""
+    def _continued(self, limit: float) -> bool:
+        """Iterate; return whether to continue with a wider margin."""
         search, start, before = self.search, None, self.decompositions
         if self.last is not None:
             start = self.last.point.X, self.last.point.y, self.last.centre.sigma
@@ -188,7 +188,7 @@ class _NewtonRun:
         return False
 
     def _stalled(self, state: DualIterate) -> bool:
-        """Whether nothing but rounding is left, or the residuals have not fallen for long."""
+        """Return whether the residuals are rounding, or have not decreased for `_WAITING` steps."""
         residual = max(state.primal, state.dual)
         self.waited += 1
         if residual < 0.9 * self.least:
@@ -198,10 +198,10 @@ class _NewtonRun:
 
 
 def order_of_engines(program: SemidefiniteProgram) -> tuple[tuple[str, float], ...]:
-    """Return the engines to try, the better one first, and how many eigendecompositions each may make.
+    """Return the engines in the order in which to try them, each with its limit of eigendecompositions.
 
-    Interior point methods take few steps whatever the condition, but each costs the cube of the number of
-    entries of a block: they are for small blocks, and for slacks so sparse that they split into cliques.
+    Interior-point methods take few steps for any condition number, but each costs the cube of the number of
+    entries of a block: they suit small blocks, and slacks so sparse that they decompose into cliques.
 
     Examples
     --------
@@ -215,20 +215,20 @@ def order_of_engines(program: SemidefiniteProgram) -> tuple[tuple[str, float], .
     interior, cubes = _STEPS * work_of_a_step(program), sum(float(p.size) ** 3 for p in matrices)
     if interior <= max(_MOMENT, _NEWTON * EIGH * cubes):
         return ("clarabel", math.inf), ("newton", math.inf)
-    # Newton's method goes on for as long as the other engine would take.
+    # Newton's method runs for as long as the other engine would take.
     return ("newton", interior / (EIGH * cubes)), ("clarabel", math.inf), ("newton", math.inf)
 
 
 def work_of_a_step(program: SemidefiniteProgram) -> float:
-    """Return about how many operations a step of an interior point method takes on the dual form."""
+    """Return the approximate number of operations of an interior-point step for the dual form."""
     sizes = [size for block in program.blocks if not block.diagonal for size in cliques(block)]
     return sum((0.5 * size * (size + 1)) ** 3 / 3.0 for size in sizes)
 
 
 def cliques(block: SemidefiniteBlock) -> list[int]:
-    """Return the sizes of the cliques that eliminating the sparse slack of a block makes: least degree first.
+    """Return the sizes of the cliques in an elimination of the sparse slack of a block by minimum degree.
 
-    A pattern that is not sparse is one clique.
+    A pattern that is not sparse is a single clique.
     """
     n = block.size
     if np.count_nonzero(block.C) > _SPARSE * n * n:

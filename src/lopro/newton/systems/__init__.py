@@ -1,4 +1,4 @@
-"""Linear systems with generalised Hessians, solved by a method that fits their structure."""
+"""Solvers of linear systems with generalised Hessians, one for each structure."""
 
 from lopro.linalg.dense import SingularSystem
 from lopro.newton.systems.choose import choose_system

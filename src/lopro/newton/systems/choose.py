@@ -1,4 +1,4 @@
-"""Which solver of linear systems fits a problem."""
+"""Choice of a solver of linear systems by the structure of the Hessian."""
 
 from __future__ import annotations
 
@@ -12,24 +12,29 @@ from lopro.newton.systems.sparse import SparseSystem, is_sparse, pair_count
 
 __all__ = ["choose_system"]
 
-#: Sparse factors fill up where the products of pairs of entries in rows are more than this share of all
-#: entries: dense ones are faster then. Time of sparse over dense systems with random rows, measured on one
-#: core: for n = 400: 1.1 at 0.025 and 2.0 at 0.09; n = 1000: 0.7 at 0.012 and 1.8 at 0.036; n = 2000: 0.4 at
-#: 0.006 and 1.5 at 0.02.
+#: Number of products of two entries of a row, as a share of all entries, above which sparse factors fill up
+#: and dense ones are faster. Time of sparse over dense systems with random rows, measured on one core: for
+#: n = 400: 1.1 at 0.025 and 2.0 at 0.09; n = 1000: 0.7 at 0.012 and 1.8 at 0.036; n = 2000: 0.4 at 0.006 and
+#: 1.5 at 0.02.
 _THIN = 0.02
-#: Where a band would take as many operations as the largest dense matrix, sparse factors are not tried if
-#: rows have so many entries on average: graphs like random ones fill up, and factorisations cannot be
-#: interrupted.
+#: Where the band would take as many operations as the largest dense matrix, no sparse factors are computed
+#: for more entries than this per row of the lower triangle: patterns like random graphs fill up, and the
+#: factorisation cannot be interrupted. Shares of nonzeros in factors of size 3000: 0.13, 0.27, 0.37 for
+#: random graphs with 4, 6, 8 entries a row; 0.01 to 0.05 for grids in the plane and in space with 3 to 7.
 _BRANCHES = 6
 #: Operations of a matrix product that take as long as the pattern of one pair of entries: 1.3e-7 to 2.1e-7 s
-#: for 2e7 pairs in 20 to 200 rows, at 5e10 operations a second.
+#: for 2e7 pairs in 20 to 200 rows, at 5e10 operations per second.
 _OF_A_PAIR = 1e4
-#: Up to this size products alone are made into a matrix, and all matrices are dense.
+#: Up to this size matrices known by their products are formed, and all factors are dense. Time of ten sparse
+#: systems with their pattern over ten dense ones, measured on one core: for n = 50: 0.2 for differences, 0.8
+#: for rows of 4 random entries; n = 100: 0.1 and 1.3; n = 200: 0.02 and 0.6. Of conjugate gradients to 1e-3:
+#: 1.3, 0.5 and 0.03. A tenth and ten times as much change no step in ``python -m benchmarks.constants
+#: newton.systems``.
 _SMALL = 100
 
 
 def _fills_up(system: SparseSystem) -> bool:
-    """Whether factors may be as good as dense: a wide band in the best order, and no mere arrow."""
+    """Return whether factors may be nearly dense: a wide band, and many entries in the average row."""
     wide = system.size * float(system.width) ** 2 > LARGEST**3 / 3
     return wide and len(system.pattern.rows) > _BRANCHES * system.size
 
@@ -37,8 +42,8 @@ def _fills_up(system: SparseSystem) -> bool:
 def choose_system(size: int, pieces: Sequence[Piece]) -> System:
     """Return the solver of linear systems that fits the pieces of the Hessian.
 
-    Sparse where every piece is, but for some rows; in the space of rows where these are few; dense up to some
-    thousand variables; conjugate gradients for the rest, and for maps that are known by their products.
+    Sparse factors if all pieces but those of low rank are sparse; a system in the space of rows if these are
+    few; dense factors up to some thousand variables; else, and for operators, conjugate gradients.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Dense Cholesky: of the variables, of few rows, and on a device."""
+"""Dense Cholesky factors: of the Hessian, of a system in the space of rows, and on a device."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from lopro.newton.systems.iterative import refined
 
 __all__ = ["DenseSystem", "RowSpaceSystem", "SystemOnDevice"]
 
-#: After so many updates a Gram matrix is formed afresh, so that rounding does not pile up: 5 and 500 change
-#: no step in ``python -m benchmarks.constants newton.systems``.
+#: Number of updates after which a Gram matrix is recomputed, so that rounding does not accumulate: 5 and 500
+#: change no step in ``python -m benchmarks.constants newton.systems``.
 _UPDATES = 50
 
 
 class _UpdatedGram:
-    """``B' diag(h) B`` for one ``B``, kept for the last ``h``."""
+    """``B' diag(h) B`` for a constant ``B``, updated from the last ``h``."""
 
     def __init__(self, B: Matrix) -> None:
         self.B = B
@@ -40,14 +40,14 @@ class _UpdatedGram:
         self.updates = 0
 
     def update(self, weights: Array) -> bool:
-        """Bring the matrix to these weights; return whether anything changed."""
+        """Update the matrix to these weights; return whether it changed."""
         old = self.weights
         self.weights = weights
         if old is not None:
             changed = np.flatnonzero(weights != old)
             if len(changed) == 0:
                 return False
-            # Updating costs twice as much per row: the weights have both signs, so there is no square root.
+            # An update costs twice as much per row: with weights of both signs there is no square root.
             if 2 * len(changed) < np.count_nonzero(weights) and self.updates < _UPDATES:
                 self.matrix += gram(self.B[changed], (weights - old)[changed])
                 self.updates += 1
@@ -73,7 +73,7 @@ class DenseSystem:
     def solve(
         self, pieces: Sequence[Piece], shift: float, rhs: Array, accuracy: float = 0.0
     ) -> Array:
-        """Return ``H^-1 rhs``; the factor of an unchanged ``H`` is used again."""
+        """Return ``H^-1 rhs``; the factor of an unchanged ``H`` is reused."""
         if self._changed(pieces, shift) or self._factor is None:
             self._factor = None
             self._factor = cholesky(self._assembled(pieces, shift))
@@ -81,7 +81,7 @@ class DenseSystem:
         return cholesky_solve(self._factor, rhs)
 
     def assembled(self, pieces: Sequence[Piece], shift: float) -> Array:
-        """Return the sum of the pieces, to be factorised elsewhere."""
+        """Return the sum of the pieces as a matrix."""
         self._changed(pieces, shift)
         return self._assembled(pieces, shift)
 
@@ -116,7 +116,7 @@ class DenseSystem:
 
 
 class RowSpaceSystem:
-    """Solves with ``E + B' diag(h) B``, ``E`` diagonal, by a system with one row for each positive ``h``."""
+    """Solves with ``E + B' diag(h) B``, ``E`` diagonal, by a system of the size of the positive ``h``."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -126,7 +126,7 @@ class RowSpaceSystem:
     def solve(
         self, pieces: Sequence[Piece], shift: float, rhs: Array, accuracy: float = 0.0
     ) -> Array:
-        """Return ``H^-1 rhs`` by the identity of Woodbury, corrected by its residual."""
+        """Return ``H^-1 rhs`` by the Woodbury identity, with iterative refinement."""
         E = np.full(self.size, shift)
         for piece in pieces:
             if isinstance(piece, Diagonal):
@@ -147,7 +147,7 @@ class RowSpaceSystem:
                 scaled = scaled - cholesky_solve(factor, S @ scaled) @ S
             return np.asarray(scaled / root)
 
-        # Large weights beside a small diagonal cost digits that corrections bring back.
+        # Large weights next to a small diagonal lose digits, which refinement restores.
         return refined(self, woodbury, pieces, shift, rhs)
 
 
@@ -161,7 +161,7 @@ class SystemOnDevice:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        #: Puts together what is on the host: a few rows, as a rule.
+        #: Assembles the pieces on the host, as a rule few rows.
         self._host = DenseSystem(size)
         self.factorisations = 0
         self.products = 0
@@ -176,15 +176,14 @@ class SystemOnDevice:
         if not can_factor_on_device(H):
             return cholesky_solve(cholesky(np.array(to_numpy(H))), rhs)
         factor = device_factor(H)
-        # Written so that NaN is not taken for a pivot.
+        # Written so that NaN counts as singular.
         if factor is None or not factor.spread > self.size * EPS:
             raise SingularSystem("a pivot is lost to rounding, or not positive")
         return np.asarray(factor.solve(rhs))
 
     def _formed(self, pieces: Sequence[Piece], shift: float) -> Any:
         """Return the sum of the pieces, on the device."""
-        there = [p.assembled() for p in pieces if p.on_device]
-        H = functools.reduce(operator.add, there)
+        H = functools.reduce(operator.add, [p.assembled() for p in pieces if p.on_device])
         on_diagonal, others = np.full(self.size, shift), []
         for piece in pieces:
             if isinstance(piece, Diagonal):

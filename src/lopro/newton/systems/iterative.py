@@ -1,4 +1,4 @@
-"""Linear systems by products and by corrections: conjugate gradients, refinement, a few dense rows."""
+"""Conjugate gradients, iterative refinement, and corrections of low rank."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["ConjugateGradients", "CorrectedSystem", "System", "refined"]
 
 
 class System(Protocol):
-    """Solves with ``H = sum of pieces + shift I``; caches what did not change since the last call."""
+    """Solves with ``H = sum of pieces + shift I``; reuses what has not changed since the last call."""
 
     #: The numbers of factorisations and of products.
     factorisations: int
@@ -34,9 +34,11 @@ class System(Protocol):
         ...
 
 
-#: The residual to reach relative to the right-hand side. Corrections stop before where one does not halve it.
+#: Refinement ends at this relative residual, or where a correction does not halve the residual.
+#: A tenth and ten times of both constants change nothing in ``python -m benchmarks.constants
+#: newton.systems``.
 _TOLERANCE = 1e-10
-#: A residual that is still larger than this, next to the right-hand side, belongs to a singular matrix.
+#: The matrix counts as singular if the relative residual exceeds this after refinement.
 _HOPELESS = 0.1
 
 
@@ -47,14 +49,14 @@ def refined(
     shift: float,
     rhs: Array,
 ) -> Array:
-    """Return the solution that ``solve`` gives, corrected as long as its residual falls.
+    """Return the solution by ``solve``, with iterative refinement while the residual decreases.
 
-    The products are counted as those of the system.
+    The products are counted on the system.
 
     Raises
     ------
     SingularSystem
-        If the residual does not fall.
+        If the residual does not decrease.
     """
 
     def residual_of(x: Array) -> Array:
@@ -70,14 +72,14 @@ def refined(
         if not norm(left) < 0.5 * norm(residual):
             break
         x, residual = corrected, left
-    # Written so that NaN is not taken for a small number.
+    # Written so that NaN counts as large.
     if not norm(residual) <= _HOPELESS * size:
-        raise SingularSystem("the residual does not fall")
+        raise SingularSystem("iterative refinement does not reduce the residual")
     return x
 
 
 class ConjugateGradients:
-    """Solves approximately, to the accuracy that the Newton step requires."""
+    """Preconditioned conjugate gradients, to the accuracy that the Newton step requires."""
 
     def __init__(self, size: int, max_products: int = 1000) -> None:
         self.size = size
@@ -90,7 +92,7 @@ class ConjugateGradients:
         on_diagonal = diagonal(pieces, self.size) + shift
         largest = float(on_diagonal.max(initial=0.0))
         if not largest > 0.0:
-            raise SingularSystem("no curvature at all")
+            raise SingularSystem("the matrix is zero")
         weights = 1.0 / np.maximum(on_diagonal, 1e-12 * largest)
         x, products = conjugate_gradients(
             lambda s: apply(pieces, s) + shift * s,
@@ -105,7 +107,7 @@ class ConjugateGradients:
 
 
 class CorrectedSystem:
-    """Solves with ``H + V' C V`` for few rows ``V`` through another system that solves with ``H``."""
+    """Solves with ``H + V' C V`` for few rows ``V`` by solving with ``H`` (Woodbury identity)."""
 
     def __init__(self, base: System) -> None:
         self.base = base
@@ -115,14 +117,14 @@ class CorrectedSystem:
     def solve(
         self, pieces: Sequence[Piece], shift: float, rhs: Array, accuracy: float = 0.0
     ) -> Array:
-        """Return the solution, corrected by its residual."""
+        """Return ``(H + V' C V)^-1 rhs``, with iterative refinement."""
         rest = [p for p in pieces if not isinstance(p, LowRank)]
         low = [p for p in pieces if isinstance(p, LowRank)]
         V = np.concatenate([p.rows for p in low])
         if len(V) == 0:
             return self.base.solve(rest, shift, rhs, accuracy)
         images = np.stack([self.base.solve(rest, shift, row, accuracy) for row in V])
-        # (I + C V H^-1 V')^-1 C takes cores that are singular, or zero.
+        # (I + C V H^-1 V')^-1 C exists for singular cores, too.
         core = scipy.linalg.block_diag(*(p.core for p in low))
         middle = np.eye(len(V)) + core @ (V @ images.T)
 

@@ -1,6 +1,6 @@
-"""Sparse systems: banded Cholesky where the band is narrow, SuperLU without pivoting elsewhere.
+"""Sparse systems: banded Cholesky factors where the band is narrow, else SuperLU without pivoting.
 
-``B' diag(h) B`` is linear in ``h``: with the pattern fixed, its entries are a sparse matrix times ``h``.
+``B' diag(h) B`` is linear in ``h``: its entries are a constant sparse matrix times ``h``.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ __all__ = ["FixedPattern", "SparseSystem", "is_sparse", "pair_count"]
 
 
 def is_sparse(pieces: Sequence[Piece]) -> bool:
-    """Whether every piece is diagonal or a sparse matrix."""
+    """Return whether every piece is diagonal or a sparse matrix."""
     return all(piece.sparse for piece in pieces)
 
 
 def pair_count(pieces: Sequence[Piece]) -> int:
-    """Return the number of products that the entries of all ``B'B`` take."""
+    """Return the number of products of two entries that form all ``B'B``."""
     found = [(p.factor.tocsr(), p.height) for p in pieces if p.factor is not None]
     counts = [np.diff(B.indptr[::height]).astype(np.int64) for B, height in found]
     return sum(int((count**2).sum()) for count in counts)
 
 
 class FixedPattern:
-    """The lower triangle of a sum of pieces, as positions and a linear map from weights to entries."""
+    """The pattern of the lower triangle of a sum of pieces, and the map from coefficients to its entries."""
 
     def __init__(self, size: int, pieces: Sequence[Piece]) -> None:
         self.size = size
@@ -48,7 +48,7 @@ class FixedPattern:
         self._maps = [self._map(p, s) for p, s in zip(places[1:], sources[1:], strict=True)]
 
     def _map(self, where: Any, source: _Source) -> Matrix:
-        """Return the entries of a constant piece, or the matrix that makes them of its weights."""
+        """Return the entries of a constant piece, or the matrix that maps coefficients to entries."""
         if source.own is None:
             return np.bincount(where, weights=source.values, minlength=len(self.rows))
         shape = (len(self.rows), source.weights)
@@ -66,7 +66,7 @@ class FixedPattern:
 
 @dataclass(frozen=True)
 class _Source:
-    """Entries of a piece: places, values, and the weight that each is multiplied with (None: constant)."""
+    """Entries of a piece: places, values, and the index of the coefficient of each (None: constant)."""
 
     rows: Any
     columns: Any
@@ -83,13 +83,13 @@ def _source(size: int, piece: Piece) -> _Source:
         return _Source(coo.coords[0], coo.coords[1], coo.data)
     if isinstance(piece, Diagonal):
         return _Source(np.arange(size), np.arange(size), np.ones(size), np.arange(size), size)
-    raise TypeError("products have no pattern")
+    raise TypeError("an operator known by its products has no pattern")
 
 
 def _pairs(B: Matrix, size: int = 1) -> _Source:
-    """Return the lower entries of all ``b_i b_j'`` with i and j in the same group of so many rows."""
+    """Return the lower entries of all ``b_i b_j'`` with i and j in the same group of ``size`` rows."""
     B = B.tocsr()
-    starts = B.indptr[::size]  # rows of a group lie one after the other
+    starts = B.indptr[::size]  # the rows of a group are consecutive
     counts = np.diff(starts)
     group = np.repeat(np.arange(len(counts)), counts)
     repeats = counts[group]
@@ -101,18 +101,20 @@ def _pairs(B: Matrix, size: int = 1) -> _Source:
     lower = rows >= columns
     first, second = first[lower], second[lower]
     place = np.repeat(np.arange(B.shape[0]), np.diff(B.indptr))  # the row of every entry
-    # The blocks are stored one after the other, each row by row.
+    # Coefficients are the entries of the blocks, one block after the other, each row by row.
     own = size * place[first] + place[second] % size
     values = B.data[first] * B.data[second]
     return _Source(rows[lower], columns[lower], values, own, size * B.shape[0])
 
 
-#: Bands up to this width are solved by LAPACK; measured against SuperLU on rows of random bands.
+#: Bands up to this width are factorised by LAPACK, in ``n (width + 1)`` doubles. Time over that of SuperLU,
+#: for rows with 4 random entries in a band, n = 10,000, one core: 0.08, 0.10, 0.14, 0.13, 0.19 for widths of
+#: 10, 20, 40, 80, 160: the limit is one of memory.
 WIDEST = 40
 
 
 class SparseSystem:
-    """Solves with sparse pieces whose pattern is that of the first call."""
+    """Solves with sparse pieces that have the pattern of the first call."""
 
     def __init__(self, size: int, pieces: Sequence[Piece]) -> None:
         self.size = size
@@ -126,13 +128,13 @@ class SparseSystem:
         self._rows, self._columns = np.maximum(rows, columns), np.minimum(rows, columns)
         self.width = int((self._rows - self._columns).max(initial=0))
         self._natural = bool(np.array_equal(self._order, np.arange(size)))
-        # Where each entry of the lower triangle goes in LAPACK's band, column by column.
+        # Places of the entries of the lower triangle in LAPACK's band storage, column by column.
         self._places = self._columns * (self.width + 1) + (self._rows - self._columns)
         self._factor: Any = None
         self._entries: Array | None = None
 
     def _narrowest(self) -> Any:
-        """Return the natural order, or that of Cuthill and McKee where its band is narrower."""
+        """Return the reverse Cuthill-McKee order where its band is narrower, else the natural one."""
         natural = np.arange(self.size)
         rows, columns = self.pattern.rows, self.pattern.columns
         width = int((rows - columns).max(initial=0))
@@ -151,7 +153,7 @@ class SparseSystem:
     def solve(
         self, pieces: Sequence[Piece], shift: float, rhs: Array, accuracy: float = 0.0
     ) -> Array:
-        """Return ``H^-1 rhs``; the factor of an unchanged ``H`` is used again."""
+        """Return ``H^-1 rhs``; the factor of an unchanged ``H`` is reused."""
         entries = self.pattern.entries(pieces, shift)
         last = self._entries
         if self._factor is None or last is None or not np.array_equal(entries, last):
@@ -206,6 +208,6 @@ class SparseSystem:
 
 
 def _check(pivots: Array) -> None:
-    """Refuse factors in which nothing but rounding is left of a pivot."""
+    """Raise SingularSystem if a pivot is lost to rounding."""
     if not pivots.min() > EPS * pivots.max():
         raise SingularSystem("a pivot is lost to rounding")
