@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lopro.constraints.base import ValidInequality
-from lopro.core.arrays import Array, eps, inner, norm
+from lopro.core.arrays import Array, eps, inner, isfinite, norm
 from lopro.functions import Constant
 from lopro.problem import Problem
 
@@ -113,6 +113,8 @@ def lower_bound(
     own = problem.objective.dual_bound(problem.constraint, x, normal, fun)
     if own is not None:
         return own
+    if not isfinite(normal.direction):  # it has left the numbers, and proves nothing
+        return -math.inf, NO_BOUND
     scale = problem.objective.scale_into_domain(normal.direction)
     scaled = -math.inf
     if scale is not None:

@@ -44,6 +44,18 @@ class Plain(SquaredDistance):
 HALF = Polyhedron(np.array([[1.0, 1.0]]), np.array([1.0]))  # unbounded: it has no radius
 
 
+@pytest.mark.parametrize("f", [L1Norm(), L1Norm([0.0, 1.0]), Linear(np.ones(2))])
+@pytest.mark.parametrize("entry", [math.nan, math.inf])
+@pytest.mark.parametrize("dtype", [np.float64, np.complex64])
+def test_a_multiplier_beyond_the_numbers_proves_nothing(f, entry, dtype):
+    """The search for a scale that absorbs the rounding of such a direction did not end."""
+    if dtype == np.complex64 and not isinstance(f, L1Norm):
+        pytest.skip("real")
+    normal = ValidInequality(np.array([entry, 1.0], dtype), 1.0, blur=1.0)
+    bound, _ = lower_bound(Problem(f, HALF), np.ones(2, dtype), normal, 1.0)
+    assert bound == -math.inf
+
+
 def test_where_the_slope_vanishes_the_offset_is_the_bound_less_its_rounding():
     """``f = <a, .>`` and ``<-a, z> <= 7``: the bound is -7, less 8 roundings of all that cancels."""
     a, x = np.array([3.0, -4.0]), np.array([1.0, 2.0])
