@@ -1,4 +1,4 @@
-"""Blocks of a matrix: products for arrays of any library and sparse matrices, indices of rows and columns."""
+"""Operations on blocks of a matrix, dense of any library or sparse: products, norms, indices."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ __all__ = [
 
 
 def times_for(array: Array) -> Callable[[Array, Array], Array]:
-    """Return the matrix product of a library, without rounding of the entries.
+    """Return the matrix product of a library in the full precision of the entries.
 
-    On a GPU, JAX by default multiplies single precision numbers with fewer bits.
+    On a GPU, JAX by default rounds single precision numbers to fewer bits before it multiplies them.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def adjoint_product(
 
 
 def bytes_of(block: Any) -> int:
-    """Return the bytes of a block: of its entries, and of the indices if it is sparse.
+    """Return the size of a block in bytes: that of its entries, and of the indices if it is sparse.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def bytes_of(block: Any) -> int:
         return int(block.nbytes)
     if scipy.sparse.issparse(block):
         return int(block.data.nbytes + block.indices.nbytes + block.indptr.nbytes)
-    # Not all libraries have nbytes or itemsize.
+    # Not all libraries define nbytes or itemsize.
     size = (4 if is_single(block) else 8) * (2 if is_complex(block) else 1)
     return size * int(math.prod(block.shape))
 

@@ -1,11 +1,10 @@
-"""Matrices that are arrays: of NumPy in memory, of PyTorch, CuPy, JAX and others on their device."""
+"""Maps of dense arrays: of NumPy in memory, of PyTorch, CuPy, JAX and others on their device."""
 
 from __future__ import annotations
 
 import operator
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -29,10 +28,11 @@ from lopro.core.validation import check_array
 from lopro.maps import double
 from lopro.maps.algebra import adjoint_product, bytes_of, times_for, widened
 from lopro.maps.base import PIECE, LinearMap
+from lopro.maps.settings import SETTINGS
 
 __all__ = ["ArrayMap", "NumPyMap"]
 
-#: Entries of a slab of rows, which is converted to double precision at a time: 64 MB.
+#: Entries of a slab of rows that is converted to double precision at a time: 64 MB.
 _SLAB = 2**23
 
 
@@ -40,7 +40,7 @@ class ArrayMap(LinearMap):
     """A matrix that is an array; its entries stay on the device, and products do not synchronise with it.
 
     The first product with the adjoint, or the first use of `matrix`, checks for NaN and inf, so that the
-    check needs no pass of its own.
+    check needs no separate pass.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class ArrayMap(LinearMap):
         self._known_finite = True
 
     def _slabs(self) -> Any:
-        """Yield the rows in slabs, each with its range."""
+        """Yield slabs of rows, each with its range."""
         rows, columns = self.shape
         step = max(1, _SLAB // columns)
         for start in range(0, rows, step):
@@ -154,33 +154,14 @@ class ArrayMap(LinearMap):
         return xp.sqrt(sum(xp.sum(xp.abs(widened(slab)) ** 2, axis=0) for _, slab in self._slabs()))
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Sizes and costs of matrices in memory."""
-
-    #: Entries (8 MB of doubles, above most caches) from which on the check for NaN is made by the first
-    #: product instead of at construction.
-    many_entries: int = 2**20
-    #: Bytes from which on a product uses slabs of rows. BLAS reads all rows several times, for some columns
-    #: each, and a matrix of 2^16 pages exceeds the address caches of the processor.
-    slab_bytes: int = 2**28
-    #: Cost of an entry of contiguous single columns relative to one in a product: a copy and a product.
-    contiguous_column: int = 2
-    #: The same for strided columns: each entry loads a cache line of 8 doubles, without prefetching.
-    strided_column: int = 40
-
-
-SETTINGS = Settings()
-
-
 class NumPyMap(ArrayMap):
-    """A matrix that is a NumPy array, or becomes one: a list, for example.
+    """A matrix that is a NumPy array or is converted to one, such as a list.
 
     Parameters
     ----------
     A : array_like
-        An array of floating point numbers is not copied. It is checked for NaN and inf: a large one in its
-        first product, which reads all entries.
+        An array of floating point numbers is not copied. It is checked for NaN and inf, a large array in
+        its first product, which reads all entries.
     name : str
         Its name in error messages.
 
@@ -219,8 +200,8 @@ class NumPyMap(ArrayMap):
     def forward(self, x: Array) -> Array:
         """Return ``A x``, or ``A X`` for a block of vectors; each vector is counted as a matvec.
 
-        For a vector with few nonzeros only their columns are read; they are counted as columns and not as a
-        product with ``A``.
+        For a vector with few nonzeros only the corresponding columns are read; they are counted as columns
+        instead of a product with ``A``.
         """
         if self._column_cost and isinstance(x, np.ndarray) and x.ndim == 1:
             support = np.flatnonzero(x)
@@ -240,11 +221,11 @@ class NumPyMap(ArrayMap):
 
     @property
     def _at_once(self) -> bool:
-        """Whether a product is one call of BLAS, with nothing to check."""
+        """Whether a product is one call of BLAS without a check of the entries."""
         return self._known_finite and not self._in_slabs
 
-    # For small matrices a product is as fast as the attribute look-ups of the general code: hence a direct
-    # one.
+    # Products of small matrices take no longer than the attribute look-ups of the general code: hence these
+    # direct calls.
 
     def multiply(self, X: Array) -> Array:
         if not isinstance(X, np.ndarray):

@@ -40,7 +40,7 @@ class LinearMap(Spectral):
     shape : (int, int)
         Rows and columns.
     like : array
-        An array of the library, dtype and device that points and images have.
+        An array of the library, dtype and device of points and images.
     name : str
         Its name in error messages.
     nbytes : int
@@ -63,7 +63,7 @@ class LinearMap(Spectral):
     (array([3., 2., 1.]), False)
     """
 
-    #: Whether a map without rows is allowed; `linear_map` refuses it in any case.
+    #: Whether a map without rows is allowed; `linear_map` rejects it in any case.
     may_be_empty = False
     #: Whether products return the vector itself.
     is_identity = False
@@ -192,10 +192,7 @@ class LinearMap(Spectral):
         return block
 
     def pull_through_rows(self, rows: Any, x: Array, weigh: Callable[[Array], Array]) -> Array:
-        """Return ``R^H weigh(R x)`` for the given rows ``R`` of the matrix.
-
-        It uses a part of the matrix and is not counted as a product.
-        """
+        """Return ``R^H weigh(R x)`` for the given rows ``R`` of the matrix; not counted as a product."""
         R = self._reader("read_rows", "single rows")(checked_indices("rows", rows, self.shape[0]))
         count("bytes_read", bytes_of(R))
         times = times_for(x)
@@ -252,5 +249,5 @@ class LinearMap(Spectral):
 
     def _missing(self, what: str) -> MissingCapabilityError:
         return MissingCapabilityError(
-            f"{self.name} is {self.kind}: {what} can be had from a matrix only"
+            f"{self.name} is {self.kind}: {what} can be read from a matrix only"
         )

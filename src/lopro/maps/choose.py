@@ -1,4 +1,4 @@
-"""The choice of the kind of linear map for an object."""
+"""`linear_map`: the linear map of a matrix, an operator, a file or a distributed array."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["linear_map"]
 
 
 def linear_map(A: Any, name: str = "A") -> LinearMap:
-    """Return ``A`` as a linear map; a map is returned unchanged, with everything that it has cached.
+    """Return ``A`` as a linear map; a map is returned unchanged, with all its cached results.
 
     Parameters
     ----------
     A : array, scipy.sparse matrix, LinearOperator, stored or distributed array, or LinearMap
-        NumPy arrays (lists become such), arrays of PyTorch, CuPy, JAX and other libraries, sparse matrices
+        NumPy arrays (lists are converted), arrays of PyTorch, CuPy, JAX and other libraries, sparse matrices
         of SciPy and PyTorch, anything with ``shape``, ``matvec`` and ``rmatvec``, ``numpy.memmap``, zarr and
         HDF5 arrays (anything with ``shape``, ``dtype`` and slicing), dask arrays. Not copied, not modified.
     name : str

@@ -1,4 +1,4 @@
-"""A copy of all entries of an operator."""
+"""`CopiedMap`: products with a copy of the entries of an operator, which are not counted."""
 
 from __future__ import annotations
 

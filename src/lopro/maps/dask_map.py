@@ -1,4 +1,4 @@
-"""dask arrays: each pass is one task graph, whose results are the answers.
+"""Maps of dask arrays: each pass is one task graph, whose results answer the requests.
 
 Blocks are not moved, rechunked or persisted; blocks that are not persisted are recomputed in every pass.
 """
@@ -24,9 +24,9 @@ __all__ = ["DaskMap"]
 
 
 class DaskMap(StreamedMap):
-    """A dask array of NumPy blocks, on whatever scheduler is in use: threads, or a cluster.
+    """A dask array of NumPy blocks, on the scheduler in use: threads or a cluster.
 
-    dask recomputes the blocks of a worker that is lost.
+    dask recomputes the blocks of a worker that fails.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The partition of a stored matrix into blocks of whole chunks."""
+"""Partition of a stored matrix into blocks of whole chunks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Maps for vectors of doubles on the host, whatever library, precision or device their entries have."""
+"""Maps for vectors of doubles on the host, for entries of any library, precision or device."""
 
 from __future__ import annotations
 
@@ -39,21 +39,23 @@ __all__ = [
 
 #: Entries of rows on a device that are copied at a time: half a gigabyte of doubles.
 _SLAB = 1 << 26
-#: Bytes of a matrix in single precision that is copied in double precision on its device.
+#: The largest matrix in single precision that is copied in double precision on its device, in bytes: the
+#: copy takes 8 GB.
 _WIDENED_BYTES = 1 << 32
-#: Random sign vectors that estimate the norms of the rows of an operator.
+#: Random sign vectors that estimate the Frobenius norm of an operator: the standard deviation of its square
+#: is at most sqrt(2 / 8) = 0.5 of it (Avron and Toledo, J. ACM 58 (2011)), less with rank above 1.
 _PROBES = 8
-#: Bytes of a matrix that is copied for a solver on the host: 0.4 ms at 10 GB/s, less than the solver takes
-#: for its first factorisation.
+#: The largest matrix that is copied for a solver on the host, in bytes: 0.4 ms at 10 GB/s, less than the
+#: first factorisation of the solver.
 _ENGINE_BYTES = 1 << 22
 
 
 def host_map(A: LinearMap) -> LinearMap:
     """Return a map for NumPy vectors of doubles with the entries of ``A``; made once for each map.
 
-    Matrices in double precision on the host are used as they are, those of other libraries without a copy
-    where possible; in single precision they are copied, those of a device beside them. Of anything else the
-    products are used, with a transfer of the vectors.
+    Matrices in double precision on the host are used directly, those of other libraries without a copy
+    where possible; matrices in single precision are copied, on their device if they are on one. Of all other
+    maps the products are used, with a transfer of the vectors.
 
     Examples
     --------
@@ -89,7 +91,7 @@ def _host_map(A: LinearMap) -> LinearMap:
 
 
 def widens_there(A: LinearMap) -> bool:
-    """Whether the entries of a map on a device can be copied in double precision beside those in single."""
+    """Whether a map in single precision on a device can be copied there in double precision."""
     if not isinstance(A, ArrayMap) or A.nbytes > _WIDENED_BYTES:
         return False
     try:
@@ -111,11 +113,11 @@ def entries_of(A: LinearMap) -> Any:
 
 
 def engine_matrix(A: LinearMap) -> Any:
-    """Return the entries of a matrix for a solver on the host, or None: the one transfer from a device.
+    """Return the entries of a matrix for a solver on the host, or None; the only transfer from a device.
 
     Matrices of up to 4 MB are copied from their device, once, and the copy is counted
-    (``counts.transfers``, ``counts.bytes_transferred``). Larger ones stay where they are: methods that
-    compute there need no copy.
+    (``counts.transfers``, ``counts.bytes_transferred``). Larger ones are not copied: other methods compute
+    on the device.
 
     Examples
     --------
@@ -155,12 +157,12 @@ def host_vector(values: Any) -> np.ndarray[Any, Any]:
 
 
 def rows_at_a_time(B: Any) -> int:
-    """Return the number of rows of a matrix on a device of which a copy may be made."""
+    """Return the number of rows of a matrix on a device that may be copied at a time."""
     return max(1, _SLAB // max(1, int(B.shape[1])))
 
 
 def slabs(B: Any, height: int | None = None) -> Iterator[tuple[slice, Any]]:
-    """Yield the rows of a matrix on a device in slabs of this height, or of which a copy may be made."""
+    """Yield slabs of rows of a matrix on a device, of this height or of `rows_at_a_time`."""
     step = height or rows_at_a_time(B)
     for start in range(0, B.shape[0], step):
         at = slice(start, min(start + step, B.shape[0]))
@@ -168,7 +170,7 @@ def slabs(B: Any, height: int | None = None) -> Iterator[tuple[slice, Any]]:
 
 
 class Transferred(LinearMap):
-    """Products of vectors on the host with a map elsewhere: on a device, or known by its products alone.
+    """Products of vectors on the host with a map on a device, or with an operator.
 
     Parameters
     ----------
@@ -196,14 +198,14 @@ class Transferred(LinearMap):
         return namespace(self.device_matrix)
 
     def to_device(self, v: Any) -> Array:
-        """Return numbers of the host beside the entries."""
+        """Return numbers of the host on the device of the entries."""
         return asarray_like(v, self.device_matrix)
 
     def forward(self, x: Array) -> np.ndarray[Any, Any]:
         return host_vector(self.image(x))
 
     def image(self, x: Array) -> Array:
-        """Return the product where it is computed: on the device."""
+        """Return the product on the device."""
         return self._map.forward(self.to_device(x) if self.on_device else x)
 
     def adjoint(self, y: Array) -> np.ndarray[Any, Any]:

@@ -1,4 +1,4 @@
-"""The identity."""
+"""The identity map."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work in threads, with results in the order of the items."""
+"""`in_order`: results of threads in the order of their items."""
 
 from __future__ import annotations
 

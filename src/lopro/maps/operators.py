@@ -1,4 +1,4 @@
-"""Operators with products only: LinearOperators and objects with matvec and rmatvec."""
+"""Maps of operators: LinearOperators and objects with matvec and rmatvec."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from lopro.maps.base import LinearMap
 
 __all__ = ["OperatorMap", "is_operator"]
 
-#: Vectors that an operator multiplies at a time when its entries are read, if it takes several in one pass:
-#: the memory is 64 vectors, and a pass is shared by 64 columns.
+#: Vectors per product when the entries of an operator are computed, if it multiplies several in one pass: 64
+#: vectors in memory for 64 columns per pass.
 _AT_A_TIME = 64
 
 
@@ -39,7 +39,7 @@ def _is_linop(A: Any) -> bool:
 
 
 class OperatorMap(LinearMap):
-    """An operator with ``shape``, ``matvec`` and ``rmatvec``; other points are converted to NumPy.
+    """An operator with ``shape``, ``matvec`` and ``rmatvec``; points are converted to NumPy.
 
     An object that is not a SciPy LinearOperator may offer more: ``matmat`` and ``rmatmat`` for a block of
     vectors in one pass, ``columns(indices)`` and ``rows(indices)`` for entries, ``nbytes`` for the bytes of a
@@ -95,7 +95,7 @@ class OperatorMap(LinearMap):
         return 1 if self._blockwise else count
 
     def toarray(self) -> np.ndarray[Any, Any]:
-        """Return the matrix: a product for each row or each column, whichever are fewer. It is cached.
+        """Return the matrix, from a product for each row or each column, whichever are fewer; cached.
 
         Examples
         --------

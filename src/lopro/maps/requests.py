@@ -1,4 +1,4 @@
-"""Requests that one pass over a matrix can answer.
+"""Requests that can be answered together in one pass over a matrix.
 
 Several requests are passed to a map together, ``A.read(Adjoint(dual), Columns(new))``. A map in memory
 answers one after the other; one on disk or on a cluster answers all of them in one pass over its data.
@@ -16,18 +16,11 @@ from lopro.core.arrays import Array, Matrix, to_numpy
 from lopro.maps.algebra import checked_indices, vectors, within
 from lopro.maps.double import adjoint_product, product, squares, wide_dtype
 
-__all__ = [
-    "Adjoint",
-    "Columns",
-    "Forward",
-    "Norms",
-    "Request",
-    "Rows",
-]
+__all__ = ["Adjoint", "Columns", "Forward", "Norms", "Request", "Rows"]
 
 
 class Answers(Protocol):
-    """What requests need of a map that answers them one after the other."""
+    """The operations with which a map answers requests one after the other."""
 
     @property
     def row_norms(self) -> Array: ...
@@ -45,20 +38,20 @@ class Answers(Protocol):
 
 
 class Request:
-    """A request to a map, and how its answer is assembled from blocks of the matrix.
+    """A request to a map, with the rules that assemble its answer from blocks of the matrix.
 
-    The answer begins as zeros of `size`; each block adds its `contribution` at its `place`, and `finish` is
-    applied to the sum. A contribution is a function of the block and of the part of the request that belongs
-    to the rows or the columns of the block (`along`, `restricted`), so that a worker gets no more.
+    The answer starts as zeros of `size`; each block adds its `contribution` at its `place`, and `finish` is
+    applied to the sum. A contribution depends on the block and on the part of the request for the rows or
+    the columns of the block (`along`, `restricted`), so that a worker receives no more.
     """
 
-    #: The counter to which a request adds, if any.
+    #: The counter of such requests, if any.
     counter: str | None = None
     #: The axis of the blocks along which the request is cut into parts: 0 for rows, 1 for columns.
     along = 0
     #: The order of the entries of the answer in memory.
     order: Any = "C"
-    #: Returns the contribution of a block, from the block and the restricted data; called by several threads.
+    #: Returns the contribution of a block from the block and the restricted data; called by several threads.
     contribution: Callable[..., Matrix]
     #: Returns the answer from the sum of the contributions.
     finish: Callable[..., Matrix] = staticmethod(np.asarray)

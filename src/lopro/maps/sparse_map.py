@@ -1,4 +1,4 @@
-"""scipy.sparse matrices: everything but vectors stays sparse."""
+"""Maps of scipy.sparse matrices; blocks of columns and rows are sparse too."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ __all__ = ["SparseMap"]
 class SparseMap(LinearMap):
     """A scipy.sparse array or matrix; points of other libraries on the host are converted to NumPy.
 
-    For points of PyTorch or CuPy on a device a copy of the matrix is made there, once for each device: the
-    vectors stay where they are. `columns` returns csc blocks, `rows` csr blocks.
+    For points of PyTorch or CuPy on a device the matrix is copied to each device once, so that vectors are
+    not transferred. `columns` returns csc blocks, `rows` csr blocks.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def _checked(A: Any, name: str) -> Any:
     if not np.isfinite(A.data).all():
         raise ValueError(f"{name} must be finite, but it contains NaN or inf")
     if not A.has_canonical_format:
-        # Duplicate entries add up in products but not in norms.
+        # Products sum duplicate entries, norms do not.
         A = A.copy()
         A.sum_duplicates()
     return A

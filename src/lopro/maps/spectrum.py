@@ -1,8 +1,8 @@
 """Singular values, left singular vectors and rank of a linear map, computed when they are first used.
 
-Results are cached in the map, and problems that share a map share them. Gram matrices and decompositions are
-computed where the matrix is: on its device, or on the host for sparse matrices and for files and dask arrays,
-which are loaded. Each is started only if the deadline allows it.
+Results are cached in the map, and shared by problems that share a map. Gram matrices and decompositions are
+computed on the device of the matrix, or on the host for sparse matrices and for files and dask arrays, which
+are loaded. Each is started only if the deadline allows it.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ class Settings:
     exact_work: float = 1e10
     #: Largest number of entries of a decomposition: 400 MB of doubles.
     exact_entries: float = 5e7
-    #: Limit of the Lanczos steps. After 60 from a random start the expected relative error of the largest
+    #: Most Lanczos steps. After 60 from a random start the expected relative error of the largest
     #: eigenvalue is below 0.103 (log(n 59^4) / 59)^2, 3 % for n = 1e6 (Kuczynski and Wozniakowski, SIAM J.
     #: Matrix Anal. Appl. 13 (1992)).
     lanczos_steps: int = 60
-    #: Residual of the Ritz pair, relative to its value, at which to stop. It is added to the value, which
-    #: is thus at most 1e-6 too large.
+    #: Residual of the Ritz pair, relative to its value, at which the iteration stops. It is added to the
+    #: value, which is thus at most 1e-6 too large.
     lanczos_tolerance: float = 1e-6
 
 
@@ -96,7 +96,7 @@ class Spectral:
     # Derived.
 
     def _need(self, operations: float) -> None:
-        """Raise if the deadline is too short for work that cannot be interrupted; a device counts as fast."""
+        """Raise `OutOfTime` unless there is time for this uninterruptible work; on a device, for any."""
         current_deadline().need(operations if on_host(self.like) else 0.0)
 
     @property
@@ -181,7 +181,7 @@ class Spectral:
     @cached_property
     def smallest_singular_value(self) -> Constant | None:
         """``s > 0`` with ``|A x| >= s |x|``, rounded down; None without full column rank."""
-        # The shape is checked first: it costs nothing.
+        # The shape is checked first, at no cost.
         tall = self.shape[0] >= self.shape[1]
         if not (tall and self._spectrum_is_affordable and self.full_column_rank):
             return None

@@ -1,4 +1,4 @@
-"""Stored matrices: zarr and HDF5 arrays, memory-mapped files, objects with shape, dtype and slicing."""
+"""Maps of stored matrices: zarr and HDF5 arrays, memory-mapped files, objects with slicing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lopro.maps.streamed import StreamedMap, after_block
 
 __all__ = ["MemmapMap", "StoredMap", "is_stored"]
 
-#: Bytes of a block of a memory-mapped file, 128 MB. Blocks are views and need no memory; a large one has
+#: Bytes of a block of a memory-mapped file, 128 MB. Blocks are views and need no memory; larger blocks mean
 #: fewer calls of BLAS.
 VIEWED_BYTES = 2**27
 
@@ -45,7 +45,7 @@ class StoredMap(StreamedMap):
     Parameters
     ----------
     source : object with shape, dtype and slicing
-        A zarr array, an h5py Dataset, or an object of your own.
+        A zarr array, an h5py Dataset, or any such object.
     name : str
         Its name in error messages.
     chunks : (int, int), optional
@@ -99,8 +99,8 @@ class StoredMap(StreamedMap):
             with reading:
                 block = self.fetch(place)
             self._check_block(block, place)
-            asked = [requests[i] for i in who]
-            return [r.contribution(block, r.restricted(place[r.along])) for r in asked]
+            concerned = [requests[i] for i in who]
+            return [r.contribution(block, r.restricted(place[r.along])) for r in concerned]
 
         visits = in_order(visit, needed, self.workers)
         with closing(visits):
@@ -123,7 +123,7 @@ class StoredMap(StreamedMap):
 
 
 class MemmapMap(StoredMap):
-    """A ``numpy.memmap``, row by row or column by column, read-only or not.
+    """A ``numpy.memmap``, stored by rows or by columns.
 
     Blocks are views: the operating system reads them into its cache, without a copy.
 

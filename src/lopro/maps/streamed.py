@@ -1,4 +1,4 @@
-"""Matrices that are read block by block, on disk or on a cluster."""
+"""Maps of matrices that are read block by block, from disk or on a cluster."""
 
 from __future__ import annotations
 

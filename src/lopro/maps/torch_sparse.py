@@ -24,7 +24,7 @@ class TorchSparseMap(LinearMap):
     """A sparse tensor in the layout ``torch.sparse_csr``; others are converted once.
 
     Products run on the device. The transpose is formed for the first product with the adjoint, or the first
-    columns that are read, and kept. Columns and rows come as dense blocks.
+    columns that are read, and cached. Columns and rows are returned as dense blocks.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class TorchSparseMap(LinearMap):
 
 
 def _values(csr: Any) -> Array:
-    """Return the entries; complex ones as a copy, because the view has no real and imaginary parts."""
+    """Return the entries; complex ones are copied, because the view has no real and imaginary parts."""
     values = csr.values()
     return values.clone() if values.dtype.is_complex else values
 
@@ -125,7 +125,7 @@ def _dense_rows(csr: Any, indices: Any) -> Array:
     block = values.new_zeros((len(rows), csr.shape[1]))
     where = counts.new_ones(len(rows)).cumsum(0) - 1
     of_entry = where.repeat_interleave(counts)
-    # Places within a row, shifted to where the row begins.
+    # Places within a row, shifted by the start of the row.
     before = counts.cumsum(0) - counts
     places = counts.new_ones(len(of_entry)).cumsum(0) - 1 - before[of_entry] + first[of_entry]
     block[of_entry, csr.col_indices()[places]] = values[places]

@@ -14,7 +14,7 @@ __all__ = ["WithOnes"]
 
 
 class WithOnes(LinearMap):
-    """``(A 1)``: products, columns and counts are those of ``A``, which stays what it is.
+    """``(A 1)``: products, columns and counts are those of ``A``, which is not changed.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class WithOnes(LinearMap):
     def passes_for(self, count: int) -> int:
         return self.base.passes_for(count)
 
-    # Counted by the map itself, which may know better ways for few nonzeros.
+    # Counted by the base map, which may have faster products for few nonzeros.
 
     def forward(self, x: Array) -> Array:
         return self.base.forward(x[:-1]) + x[-1:]
