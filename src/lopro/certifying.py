@@ -1,4 +1,4 @@
-"""The certificate of a point, whatever computed it."""
+"""The certificate of a given point, from any solver."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def certify(problem: Problem, x: Array, multipliers: Sequence[Array] | None = No
     Parameters
     ----------
     problem : Problem
-        What the point is meant to solve.
+        The problem that the point is meant to solve.
     x : array
         Any point.
     multipliers : sequence of arrays, optional

@@ -47,7 +47,7 @@ def nearest_correlation(
     tol: float = 1e-6,
     time_limit: float | None = None,
 ) -> Result:
-    """Return the correlation matrix nearest to ``G``, with a proof of how near any could be.
+    """Return the correlation matrix nearest to ``G``, with a proved lower bound on the distance.
 
     It minimises ``1/2 |W^(1/2) (X - G) W^(1/2)|_F^2``, or ``1/2 sum W_ij (X_ij - G_ij)^2``, over symmetric X
     with a diagonal of ones and no eigenvalue below ``min_eigenvalue``.

@@ -48,14 +48,14 @@ def fixed_diagonal(
     diagonal : float or array of shape (n,)
         The diagonal of X; positive.
     rank : int, optional
-        Columns of the factor to begin with; half of ``sqrt(2 n)`` by default. Columns are added where the
+        Initial number of columns of the factor; half of ``sqrt(2 n)`` by default. Columns are added where the
         proof shows that there are too few.
     tol : float
         Certified relative gap to reach, as in `lopro.solve`.
     time_limit : float, optional
         Seconds; the best factor so far is returned with the gap that is proved for it.
     seed : int or Generator, optional
-        Of the factor to begin with.
+        For the initial factor.
 
     Returns
     -------

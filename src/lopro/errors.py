@@ -58,7 +58,7 @@ class PrecisionWarning(UserWarning):
 
 
 class BoundContradictionWarning(UserWarning):
-    """A lower bound is above the value of a feasible point: what it rests on is false, and it was dropped."""
+    """A lower bound is above the value of a feasible point: its assumptions are false, and it was dropped."""
 
 
 class StalledError(RuntimeError):

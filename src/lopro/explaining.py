@@ -1,4 +1,4 @@
-"""Explain in words which methods `lopro.solve` would use."""
+"""A description of the methods that `lopro.solve` would use."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ __all__ = ["explain"]
 
 
 def explain(problem: Problem) -> str:
-    """Return which method `lopro.solve` would use, why, and which it would use next; nothing is solved.
+    """Return the methods that `lopro.solve` would use, in order, with reasons and costs; nothing is solved.
 
     Parameters
     ----------
     problem : Problem
-        What would be solved.
+        The problem; it is not solved.
 
     Examples
     --------

@@ -67,10 +67,10 @@ def minimize(
         Start; it need not be feasible.
     jac : callable, True, "autodiff" or None
         The gradient (a subgradient with ``smooth=False``). "autodiff": ``fun`` is written for PyTorch or JAX,
-        ``x0`` is an array of that library, and its automatic differentiation does the rest. None: forward
+        ``x0`` is an array of that library, and the gradient is its automatic derivative. None: forward
         differences, which limit the accuracy to about 1e-6; a certificate then inherits that error. Where
-        backward and forward differences differ by more, as at a kink, bounds pay for it. Give a gradient if
-        you can.
+        backward and forward differences differ by more, as at a kink, bounds are reduced accordingly. Give a
+        gradient if you can.
     constraint : Constraint, or a SciPy constraint, or a sequence of them, optional
         A set from `lopro.constraints`; `scipy.optimize.LinearConstraint`, `Bounds`, or a convex
         `NonlinearConstraint` with upper bounds. Without one every point is feasible.
@@ -82,7 +82,7 @@ def minimize(
     strong_convexity : float, optional
         ``mu`` such that ``fun - mu/2 |x|^2`` is convex; not checked.
     solution_norm, gap_scale : float, optional
-        As in `lopro.Problem`: what certificates of callables may rest on, and what gaps are relative to.
+        As in `lopro.Problem`: a bound that certificates of callables may use, and the scale of relative gaps.
     method, tol, max_iter, max_projections, time_limit, stop, callback, progress, seed, multipliers0
         As in `lopro.solve`.
 

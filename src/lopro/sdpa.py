@@ -18,7 +18,7 @@ __all__ = ["read_sdpa"]
 def read_sdpa(path: str | Path) -> Problem:
     r"""Read ``min c'x, sum x_i F_i - F_0 psd`` and return its dual, ``min <-F_0, Y>, <F_i, Y> = c_i, Y psd``.
 
-    Blocks stand on the diagonal of one matrix Y; what is between them is free, and `lopro.solve` finds the
+    Blocks are on the diagonal of one matrix Y, whose entries between blocks are free; `lopro.solve` finds the
     blocks again. The optimal value is minus the one that SDPA's tables give.
 
     Parameters

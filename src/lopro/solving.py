@@ -38,7 +38,7 @@ def solve(
     multipliers0: Sequence[Array] | None = None,
     warm_start: Result | None = None,
 ) -> Result:
-    """Minimise a convex function over a convex set, and prove how good the answer is.
+    """Minimise a convex function over a convex set, and prove a bound on the error of the answer.
 
     Parameters
     ----------
@@ -65,10 +65,10 @@ def solve(
         For stochastic inner algorithms.
     multipliers0 : sequence of arrays, optional
         Multipliers to begin with, for solving again after a small change: ``multipliers`` of an earlier
-        result, one array for each set. Methods that have no use for them say so in the warnings.
+        result, one array for each set. Methods that cannot use them add a warning.
     warm_start : Result, optional
-        An earlier result of a problem with as many variables and rows: its point and its multipliers are what
-        to begin with, where ``x0`` and ``multipliers0`` are not given.
+        An earlier result of a problem with as many variables and rows: its point and multipliers are
+        the start, where ``x0`` and ``multipliers0`` are not given.
 
     Returns
     -------

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.sparse.linalg import aslinearoperator
-from support.catalogue import CONSTRAINTS, ConstraintCase
+from support.catalogue import CONSTRAINTS
+from support.constraint_case import ConstraintCase
 
 from lopro.constraints import (
     Constraint,

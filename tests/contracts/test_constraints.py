@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.catalogue import BOUNDED, CONSTRAINTS, ConstraintCase
+from support.catalogue import BOUNDED, CONSTRAINTS
 from support.catalogue_objectives import LIBRARIES, NUMPY, Library
+from support.constraint_case import ConstraintCase
 
 from lopro.constraints import Intersection
 from lopro.core.arrays import inner, is_single, namespace, norm, to_numpy

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.catalogue import CONSTRAINTS, ConstraintCase
+from support.catalogue import CONSTRAINTS
 from support.catalogue_objectives import LIBRARIES, Library
+from support.constraint_case import ConstraintCase
 
 from lopro.constraints import Box, L1Ball, Polyhedron, PSDCone, Simplex, Spectrahedron
 from lopro.core.arrays import inner, is_single, namespace, norm, to_numpy

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.catalogue import CONSTRAINTS, ConstraintCase
+from support.catalogue import CONSTRAINTS
+from support.constraint_case import ConstraintCase
 
 from lopro.certificates import feasibility_tolerance
 from lopro.constraints import (

@@ -9,21 +9,34 @@ Boundary points are found on rays from feasible ones.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from support.catalogue_objectives import (
     COMPLEX,
     DEFICIENT,
-    NUMPY,
     TALL,
     WIDE,
     Convert,
     operator,
     sparse,
 )
-from support.projection_judges import farthest_feasible
+from support.catalogue_rows import (
+    BOUNDS,
+    ODD_BOUNDS,
+    ODD_ROWS,
+    ROWS,
+    affine,
+    box,
+    box_of_matrices,
+    entries,
+    ice_cream,
+    inside,
+    on_matrices,
+    polyhedron,
+    second_order,
+)
+from support.constraint_case import ConstraintCase
 
 from lopro.constraints import (
     Affine,
@@ -41,63 +54,11 @@ from lopro.constraints import (
     PSDCone,
     ResidualBall,
     ResidualNorm,
-    SecondOrderCone,
     Simplex,
     Spectrahedron,
     SquaredResidual,
 )
 from lopro.core.arrays import namespace
-
-Draw = Callable[[np.random.Generator], Any]
-
-
-@dataclass(frozen=True)
-class ConstraintCase:
-    """One constraint of the catalogue."""
-
-    name: str
-    build: Callable[[Convert], Constraint]
-    #: Draws a feasible point, as a NumPy array.
-    feasible: Draw
-    #: Whether points must be symmetric matrices.
-    symmetric: bool = False
-    #: Whether the set is given by equations alone.
-    thin: bool = False
-
-    @property
-    def numpy(self) -> Constraint:
-        """The constraint on float64 NumPy data."""
-        return self.build(NUMPY.of)
-
-    def point(self, rng: np.random.Generator, scale: float = 1.0) -> Any:
-        """Draw any point, near the set for small scales, far from it for large ones."""
-        z = self.feasible(rng)
-        u = rng.standard_normal(z.shape)
-        if np.iscomplexobj(z):
-            u = u + 1j * rng.standard_normal(z.shape)
-        return z + scale * (u + u.conj().T if self.symmetric else u)
-
-    def allowed_violation(self, x: Any) -> float:
-        """Return the violation that rounding alone may cause at a feasible point.
-
-        Without a radius to compare with, a residual is measured in units of ``|y|``, and there a few
-        roundings of the terms of ``A x - y`` count where ``x`` is large.
-        """
-        c = self.numpy
-        if not (self.thin and isinstance(c, ResidualBall)):
-            return 1e-10
-        y = float(np.linalg.norm(c.y))
-        terms = c.largest_singular_value.value * float(np.linalg.norm(x)) + y
-        return 8.0 * 2.2e-16 * terms / y
-
-    def boundary(self, rng: np.random.Generator) -> Any | None:
-        """Return the last feasible point on a random ray; None where the ray never leaves."""
-        z, c = self.feasible(rng), self.numpy
-        return farthest_feasible(lambda v: c.value(v) <= 0.0, z, self.point(rng) - z)
-
-    def __str__(self) -> str:
-        return self.name
-
 
 # Residual balls: wide, tall and rank-deficient matrices, complex ones, operators, no interior.
 
@@ -143,135 +104,6 @@ def _equations() -> ConstraintCase:
         lambda of: ResidualBall(of(WIDE), of(y), 0.0, ResidualNorm()),
         lambda rng: start + null.T @ rng.standard_normal(len(null)),
         thin=True,
-    )
-
-
-# Polyhedra.
-
-ROWS = np.random.default_rng(20).standard_normal((5, 4))
-BOUNDS = 0.5 + np.random.default_rng(21).random(5)
-#: Duplicate rows, a row of zeros, and rows of very different length.
-ODD_ROWS = np.vstack([ROWS[:3] * np.array([[1e-2], [1.0], [30.0]]), ROWS[:1], np.zeros((1, 4))])
-ODD_BOUNDS = np.concatenate([BOUNDS[:3], BOUNDS[:1], [0.5]])
-
-
-def _inside(C: Any, b: Any) -> Draw:
-    """Points on rays from the origin, which every system here contains."""
-
-    def draw(rng: np.random.Generator) -> Any:
-        u = rng.standard_normal(C.shape[1])
-        reach = b / np.maximum(C @ u, 1e-300)
-        return 0.95 * rng.random() * min(2.0, float(reach[C @ u > 0].min(initial=2.0))) * u
-
-    return draw
-
-
-def _polyhedron(name: str, C: Any, b: Any, form: Any, wrap: Any = None) -> ConstraintCase:
-    def build(of: Convert) -> Constraint:
-        return Polyhedron(of(C) if wrap is None else wrap(of, C), of(b), form)
-
-    return ConstraintCase(name, build, _inside(C, b))
-
-
-def _affine(name: str, form: Any, wrap: Any = None) -> ConstraintCase:
-    """Rows with two sides, with an upper one only, and with a lower one only."""
-    upper = BOUNDS.copy()
-    lower = np.where(np.arange(5) < 3, -0.7 * BOUNDS, -np.inf)
-    lower[4], upper[4] = -BOUNDS[4], np.inf
-    sides = np.vstack([ROWS[:4], -ROWS[:3], -ROWS[4:]])
-    limits = np.concatenate([BOUNDS[:4], 0.7 * BOUNDS[:3], BOUNDS[4:]])
-
-    def build(of: Convert) -> Constraint:
-        return Affine(of(ROWS) if wrap is None else wrap(of, ROWS), lower, upper, form=form)
-
-    return ConstraintCase(name, build, _inside(sides, limits))
-
-
-def _on_matrices(name: str, wrap: Any = None) -> ConstraintCase:
-    """The same rows, on matrices with two rows and two columns."""
-    flat = _affine(name, MaxForm())
-
-    def build(of: Convert) -> Constraint:
-        M = of(ROWS) if wrap is None else wrap(of, ROWS)
-        set_ = flat.numpy
-        assert isinstance(set_, Affine)
-        return Affine(M, set_.lower, set_.upper, shape=(2, 2))
-
-    return ConstraintCase(name, build, lambda rng: flat.feasible(rng).reshape(2, 2))
-
-
-def _entries() -> ConstraintCase:
-    """Four of six entries: one fixed, one with both sides, one with an upper and one with a lower side."""
-    lower, upper = np.array([0.5, -1.0, -np.inf, 2.0]), np.array([0.5, 1.0, 3.0, np.inf])
-    index = np.array([0, 1, 1, 0]), np.array([0, 2, 0, 1])
-
-    def draw(rng: np.random.Generator) -> Any:
-        x = rng.standard_normal((2, 3))
-        x[index] = np.minimum(np.maximum(x[index], lower), upper)
-        return x
-
-    return ConstraintCase(
-        "affine-entries",
-        lambda of: Affine.entries(index, of(lower), of(upper), shape=(2, 3)),
-        draw,
-    )
-
-
-def _box_of_matrices() -> ConstraintCase:
-    low = np.array([[-1.0, 0.0, -np.inf], [0.0, 0.0, -2.0]])
-    high = np.array([[1.0, 0.5, 2.0], [np.inf, 3.0, -1.0]])
-    span = np.where(np.isfinite(high - low), high - low, 2.0)
-
-    def draw(rng: np.random.Generator) -> Any:
-        corner = np.where(np.isfinite(low), low, high)
-        sign = np.where(np.isfinite(low), 1.0, -1.0)
-        return corner + sign * span * rng.random((2, 3))
-
-    return ConstraintCase(
-        "box-matrix", lambda of: Polyhedron.box(of(low), of(high), MaxForm()), draw
-    )
-
-
-def _second_order(
-    name: str, c: Any, wrap: Any = None, b: Any = None, d: float = 1.0
-) -> ConstraintCase:
-    """``|A x + b| <= c'x + d`` with the origin, or the apex at ``x = 0``, among its points."""
-    A, c = ROWS[:3], np.asarray(c, dtype=float)
-    b = np.zeros(3) if b is None else np.asarray(b)
-
-    def draw(rng: np.random.Generator) -> Any:
-        u = rng.standard_normal(4)
-        u = u if c @ u >= 0.0 else -u
-        inside = [
-            t
-            for t in np.geomspace(1e-3, 10.0, 60)
-            if np.linalg.norm(t * A @ u + b) <= t * c @ u + d
-        ]
-        return u * (max(inside, default=0.0) * rng.random())
-
-    def build(of: Convert) -> Constraint:
-        return SecondOrderCone(of(A) if wrap is None else wrap(of, A), of(b), of(c), d)
-
-    return ConstraintCase(name, build, draw)
-
-
-def _ice_cream() -> ConstraintCase:
-    """The cone itself, moved and turned: ``|(x_2, x_3)| <= x_1``, three times as long."""
-    A, c = 3.0 * np.eye(3)[1:], 3.0 * np.eye(3)[0]
-
-    def draw(rng: np.random.Generator) -> Any:
-        u = rng.standard_normal(2)
-        return np.array([float(np.linalg.norm(u)) * (1.0 + rng.random()), *u])
-
-    return ConstraintCase("cone-closed-form", lambda of: SecondOrderCone(of(A), None, of(c)), draw)
-
-
-def _box(form: Any) -> ConstraintCase:
-    low, high = np.array([-1.0, 0.0, -np.inf]), np.array([1.0, 0.5, 2.0])
-    return ConstraintCase(
-        f"box-{type(form).__name__}",
-        lambda of: Polyhedron.box(of(low), of(high), form),
-        lambda rng: np.array([-1.0, 0.0, -3.0]) + np.array([2.0, 0.5, 5.0]) * rng.random(3),
     )
 
 
@@ -363,7 +195,7 @@ def _log_sum_exp() -> ConstraintCase:
         )
 
     # log-sum-exp is at most the largest entry plus log 5.
-    return ConstraintCase("function-smooth", build, _inside(ROWS, np.ones(5)))
+    return ConstraintCase("function-smooth", build, inside(ROWS, np.ones(5)))
 
 
 def _l1() -> ConstraintCase:
@@ -444,28 +276,28 @@ CONSTRAINTS = [
     _ball("ball-operator", WIDE, 1.0, SquaredResidual(), operator),
     _off_range(),
     _equations(),
-    _polyhedron("polyhedron-max", ROWS, BOUNDS, MaxForm()),
-    _polyhedron("polyhedron-norm", ROWS, BOUNDS, NormForm()),
-    _polyhedron("polyhedron-odd-max", ODD_ROWS, ODD_BOUNDS, MaxForm()),
-    _polyhedron("polyhedron-odd-norm", ODD_ROWS, ODD_BOUNDS, NormForm()),
-    _polyhedron("polyhedron-sparse", ROWS, BOUNDS, MaxForm(), sparse),
-    _affine("affine-max", MaxForm()),
-    _affine("affine-norm", NormForm()),
-    _affine("affine-sparse", MaxForm(), sparse),
-    _on_matrices("affine-matrix"),
-    _on_matrices("affine-matrix-sparse", sparse),
-    _on_matrices("affine-operator", operator),
-    _entries(),
-    _box_of_matrices(),
+    polyhedron("polyhedron-max", ROWS, BOUNDS, MaxForm()),
+    polyhedron("polyhedron-norm", ROWS, BOUNDS, NormForm()),
+    polyhedron("polyhedron-odd-max", ODD_ROWS, ODD_BOUNDS, MaxForm()),
+    polyhedron("polyhedron-odd-norm", ODD_ROWS, ODD_BOUNDS, NormForm()),
+    polyhedron("polyhedron-sparse", ROWS, BOUNDS, MaxForm(), sparse),
+    affine("affine-max", MaxForm()),
+    affine("affine-norm", NormForm()),
+    affine("affine-sparse", MaxForm(), sparse),
+    on_matrices("affine-matrix"),
+    on_matrices("affine-matrix-sparse", sparse),
+    on_matrices("affine-operator", operator),
+    entries(),
+    box_of_matrices(),
     _semidefinite("semidefinite-diagonal", 1),
     _semidefinite("semidefinite-trace", 2),
-    _box(MaxForm()),
-    _box(NormForm()),
-    _second_order("cone-steep", [5.0, 0.5, -0.5, 0.2], d=0.0),
-    _second_order("cone-flat", [0.3, 0.0, 0.2, 0.0], b=[0.2, -0.1, 0.3]),
-    _second_order("cone-sparse", [0.3, 0.0, 0.2, 0.0], sparse),
-    _second_order("cone-operator", [0.3, 0.0, 0.2, 0.0], operator),
-    _ice_cream(),
+    box(MaxForm()),
+    box(NormForm()),
+    second_order("cone-steep", [5.0, 0.5, -0.5, 0.2], d=0.0),
+    second_order("cone-flat", [0.3, 0.0, 0.2, 0.0], b=[0.2, -0.1, 0.3]),
+    second_order("cone-sparse", [0.3, 0.0, 0.2, 0.0], sparse),
+    second_order("cone-operator", [0.3, 0.0, 0.2, 0.0], operator),
+    ice_cream(),
     _psd(MinEigenvalue()),
     _psd(KyFan(2)),
     _psd(NegativeSum()),

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
-from support.catalogue import CONSTRAINTS, ConstraintCase
+from support.catalogue import CONSTRAINTS
+from support.constraint_case import ConstraintCase
 from support.driver_cases import BUILDERS
 
 import lopro
