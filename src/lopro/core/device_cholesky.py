@@ -22,6 +22,11 @@ __all__ = [
 ]
 
 
+#: Rows of the largest block that is factored whole: with 8, 16 and 32 rows 50,000 matrices of 50 rows take
+#: 11.6, 8.3 and 9.3 ms on an H200.
+_BLOCK = 16
+
+
 @dataclass(frozen=True)
 class DeviceFactor:
     """The Cholesky factor of a matrix on a device; solves for vectors on the host.
@@ -151,8 +156,7 @@ def solve_many_definite(H: Array, right: Array) -> Array:
 def inverses_of_definite(K: Array, shift: float) -> Array:
     """Return the inverses of positive definite matrices, with ``shift`` on the diagonal of singular ones.
 
-    PyTorch's own inverse exchanges rows: for 50,000 matrices of 50 rows its factors, solves and permutations
-    took more than half of the time of an interior point step on an H200.
+    With PyTorch by blocks: see `_inverse_factors`.
 
     Examples
     --------
@@ -161,18 +165,38 @@ def inverses_of_definite(K: Array, shift: float) -> Array:
     >>> inverses_of_definite(np.array([[[2.0]], [[4.0]]]), 1e-6)[:, 0, 0]
     array([0.5 , 0.25])
     """
-    xp = namespace(K)
     eye = from_numpy(np.eye(K.shape[-1]), K)
     if is_torch_array(K):
-        import torch
-
-        factor, info = torch.linalg.cholesky_ex(K)
-        if bool((info != 0).any()):
-            shifted, _ = torch.linalg.cholesky_ex(K + shift * eye)
-            factor = torch.where((info == 0)[:, None, None], factor, shifted)
-        inverse = torch.linalg.solve_triangular(factor, eye.expand(K.shape), upper=False)
+        inverse, singular = _inverse_factors(K)
+        if bool(singular.any()):
+            shifted, _ = _inverse_factors(K + shift * eye)
+            inverse = shifted.where(singular[:, None, None], inverse)
         return inverse.mT @ inverse
+    xp = namespace(K)
     try:
         return xp.linalg.inv(K)
     except np.linalg.LinAlgError:
         return xp.linalg.inv(K + shift * eye)
+
+
+def _inverse_factors(K: Any) -> tuple[Any, Any]:
+    """Return the inverses of the Cholesky factors of tensors of PyTorch, and which matrices have none.
+
+    Halves are factored until one kernel takes a block. 50,000 matrices of 50 rows take 8.3 ms on an H200
+    (with the product of the factors), with kernels for whole matrices 13.1, and inverses with pivots 27.9.
+    """
+    import torch
+
+    n = K.shape[-1]
+    if n <= _BLOCK:
+        factor, info = torch.linalg.cholesky_ex(K)
+        eye = torch.eye(n, dtype=K.dtype, device=K.device).expand(K.shape)
+        return torch.linalg.solve_triangular(factor, eye, upper=False), info != 0
+    h = n // 2
+    first, singular = _inverse_factors(K[:, :h, :h])
+    below = K[:, h:, :h] @ first.mT
+    second, singular_too = _inverse_factors(K[:, h:, h:] - below @ below.mT)
+    inverse = torch.zeros_like(K)
+    inverse[:, :h, :h], inverse[:, h:, h:] = first, second
+    inverse[:, h:, :h] = -(second @ (below @ first))
+    return inverse, singular | singular_too

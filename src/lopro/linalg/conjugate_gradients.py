@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from lopro.core.arrays import Array, inner, norm
@@ -9,12 +10,16 @@ from lopro.linalg.dense import SingularSystem
 
 __all__ = ["conjugate_gradients"]
 
+#: Sums of squares above this, and below its inverse, have neither underflowed nor overflowed, in single
+#: precision either, whose numbers have sizes from 1e-38 to 3e38.
+_LEAST = 1e-20
+
 
 def conjugate_gradients(
     product: Callable[[Array], Array],
     rhs: Array,
     accuracy: float,
-    preconditioner: Array | float = 1.0,
+    preconditioner: Array | None = None,
     max_products: int = 1000,
     stopped: Callable[[], bool] | None = None,
 ) -> tuple[Array, int]:
@@ -30,7 +35,7 @@ def conjugate_gradients(
         Right-hand side.
     accuracy : float
         The residual to reach, relative to ``rhs``.
-    preconditioner : array or float
+    preconditioner : array, optional
         Inverse of an approximation of the diagonal of ``H``.
     max_products : int
         Maximum number of products.
@@ -53,12 +58,14 @@ def conjugate_gradients(
     """
     x = 0.0 * rhs
     residual = 1.0 * rhs
-    z = preconditioner * residual
-    direction = z
-    rho = inner(residual, z)
+    direction = residual if preconditioner is None else preconditioner * residual
+    rho = inner(residual, direction)
     target = accuracy * norm(rhs)
     for k in range(max_products):
-        if norm(residual) <= target or (k > 0 and stopped is not None and stopped()):
+        # Without a preconditioner rho is |residual|^2; a norm of its own would be one more transfer.
+        exact = preconditioner is None and _LEAST < rho < 1.0 / _LEAST
+        length = math.sqrt(rho) if exact else norm(residual)
+        if length <= target or (k > 0 and stopped is not None and stopped()):
             return x, k
         image = product(direction)
         curvature = inner(direction, image)
@@ -69,7 +76,7 @@ def conjugate_gradients(
         step = rho / curvature
         x = x + step * direction
         residual = residual - step * image
-        z = preconditioner * residual
+        z = residual if preconditioner is None else preconditioner * residual
         rho, last = inner(residual, z), rho
         if not last > 0.0:  # squares have underflowed
             return x, k + 1

@@ -26,9 +26,12 @@ def programs(rng, count=40, n=50, m=100, below=False):
     return QuadraticPrograms(q, P, A, lower=lower, upper=upper)
 
 
-@pytest.mark.parametrize(("below", "times"), [(False, 18.5), (True, 22.0)])
+@pytest.mark.parametrize(("below", "times"), [(False, 21.0), (True, 24.0)])
 def test_a_step_moves_so_many_times_its_data(rng, below, times):
-    """The data are read ten times by products; the rest are the systems, and vectors."""
+    """The data are read ten times by products; the rest are the systems, and vectors.
+
+    Inverses by blocks move more than those of whole matrices (2.9 times the data), in less time.
+    """
     scaled = ScaledPrograms.of(programs(rng, below=below).subset(slice(None)))
     assert scaled.two_sided is below
     at = start(scaled, Settings())
@@ -36,7 +39,7 @@ def test_a_step_moves_so_many_times_its_data(rng, below, times):
         advance(scaled, at, scaled.cost * 1e-6, Settings())
     data = (scaled.P.numel() + scaled.G.numel()) * 8
     assert 10.0 * data < traffic.bytes <= times * data
-    assert traffic.kernels <= 180
+    assert traffic.kernels <= 225
     assert traffic.reads <= 1, "whether a factorisation has failed"
 
 

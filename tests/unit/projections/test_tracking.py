@@ -271,3 +271,12 @@ def test_no_bound_is_claimed_from_values_of_minorants():
 def test_a_cone_that_follows_pairs_says_so():
     assert PSDCone(100, accuracy=0.1).approximate
     assert not PSDCone(100).approximate and not PSDCone(100, Distance(), 0.1).approximate
+
+
+@pytest.mark.parametrize(("rows", "products"), [(100, 8), (1280, 20)])
+def test_larger_matrices_are_worth_more_products(rows, products):
+    """An eigendecomposition takes as long as a number of products that grows with the rows."""
+    X = np.diag(np.linspace(1.0, 2.0, rows))
+    tracker = EigenpairTracker(1, 1e-12)
+    assert tracker.smallest(X) is None
+    assert tracker._age == products

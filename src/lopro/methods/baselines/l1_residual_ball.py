@@ -91,7 +91,7 @@ def _preimage_by_products(A: LinearMap, image: Array) -> tuple[Array, float]:
     accuracy, most = math.sqrt(SETTINGS.smallest_eigenvalue), SETTINGS.cg_iterations
     try:
         q, _ = conjugate_gradients(
-            product, image, accuracy, 1.0, most, lambda: current_deadline().passed
+            product, image, accuracy, None, most, lambda: current_deadline().passed
         )
     except SingularSystem:
         q = 0.0 * image

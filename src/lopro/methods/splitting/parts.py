@@ -142,7 +142,7 @@ class SplitTerms:
 
         try:
             return conjugate_gradients(
-                product, rhs, accuracy, 1.0, products, lambda: current_deadline().passed
+                product, rhs, accuracy, None, products, lambda: current_deadline().passed
             )
         except SingularSystem:
             return 0.0 * rhs, 1

@@ -74,7 +74,7 @@ def _solution(
     m = len(residual)
     if not program.has_few_images:
         try:
-            return np.asarray(conjugate_gradients(product, residual, 1e-8, 1.0, 100)[0])
+            return np.asarray(conjugate_gradients(product, residual, 1e-8, None, 100)[0])
         except SingularSystem:
             return np.zeros(m)
     M = np.zeros((m, m))
