@@ -10,19 +10,8 @@ from lopro.driver.candidate import (
     ProvedBound,
     Verdict,
 )
-from lopro.driver.method import (
-    Candidates,
-    Card,
-    Cost,
-    Fit,
-    InnerAlgorithm,
-    Method,
-    Stepper,
-    Workbench,
-    fit_of,
-    next_candidate,
-    required_fit,
-)
+from lopro.driver.fit import Cost, Fit, fit_of, next_candidate, required_fit
+from lopro.driver.method import Candidates, Card, InnerAlgorithm, Method, Stepper, Workbench
 
 __all__ = [
     "Candidate",

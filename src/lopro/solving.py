@@ -111,7 +111,7 @@ def run_to_the_end(
     with deadline.active():
         run = Run(problem, Auto() if method is None else method, x0, options, deadline)
         with _progress(problem) if options.progress else nullcontext() as shown:
-            run.progress = shown
+            run.bench.progress = shown
             for iterate in run:
                 if options.callback is not None:
                     run.call_back(options.callback, iterate)

@@ -1,8 +1,8 @@
-"""The messages between a method and the driver: a candidate goes out, a verdict comes back.
+"""The messages between a method and the driver: the method sends a candidate and receives a verdict.
 
-A candidate is a point and the evidence for it. The evidence is either a multiplier, or a penalised
-objective whose approximate minimiser was projected, or nothing. What a theorem promises is a claim,
-whatever the evidence. The verdict says what the driver concluded; nothing is written onto a message.
+A candidate is a point with the evidence for it: a multiplier, a proved bound, a penalised objective whose
+approximate minimiser was projected, or nothing. The guarantee of a theorem is a claim, apart from the
+evidence. The verdict holds the conclusions of the driver. Messages are not changed.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from lopro.certificates import Bound, Certificate
+from lopro.certificates import Bound, Certificate, Target, feasibility_tolerance
 from lopro.constraints.base import Constraint, ValidInequality
-from lopro.core.arrays import Array, asarray_like, is_complex
+from lopro.core.arrays import Array, asarray_like, equal, is_complex, norm
 from lopro.core.real_vectors import to_real_vector
 from lopro.core.validation import check_array, check_shape
 from lopro.functions import Image
@@ -26,6 +27,7 @@ __all__ = [
     "Candidate",
     "Claim",
     "Evidence",
+    "Judged",
     "Multiplier",
     "PenalisedMinimum",
     "ProvedBound",
@@ -64,14 +66,14 @@ class Multiplier:
 
 @dataclass(frozen=True, eq=False)
 class PenalisedMinimum:
-    """Evidence: the point before projection minimises a penalised objective, more or less.
+    """Evidence: the point before projection minimises a penalised objective approximately.
 
     Parameters
     ----------
     F : Penalised
-        What was minimised.
+        The penalised objective.
     bound : callable, optional
-        From ``R`` to ``B_T`` with ``F(x_hat) - F(z) <= B_T`` for every ``|z| <= R``; None where the inner
+        Maps ``R`` to ``B_T`` with ``F(x_hat) - F(z) <= B_T`` for every ``|z| <= R``; None where the inner
         algorithm has no such bound.
     """
 
@@ -81,21 +83,21 @@ class PenalisedMinimum:
 
 @dataclass(frozen=True, eq=False)
 class ProvedBound:
-    """Evidence: a lower bound that the method has proved by itself, the rounding of its arithmetic included.
+    """Evidence: a lower bound that the method has proved, with the rounding of its arithmetic subtracted.
 
     Parameters
     ----------
     value : float
         A lower bound of the optimal value.
     source : str
-        How it is known.
+        How it was proved.
     radius : float
         It holds for points within this distance of the centre; infinite where it holds everywhere.
     inequality : ValidInequality, optional
         The multipliers that it rests on.
     gained : float
-        What the violation of the candidate can have gained, the multipliers times the violations: the value
-        may be below the bound by so much, and it counts as a part of the gap.
+        The charge for the violation of the candidate, the multipliers times the violations: the value may be
+        below the bound by this amount, which is a part of the gap.
     centre : array, optional
         By default the candidate.
     local : Bound, optional
@@ -131,19 +133,19 @@ class Candidate:
     Parameters
     ----------
     x : array
-        The point; feasible up to rounding, as far as the method knows.
+        The point, feasible up to rounding by the computations of the method.
     evidence : Multiplier, PenalisedMinimum, ProvedBound or None
-        What bounds the optimum from below.
+        The source of a lower bound of the optimal value.
     before : array, optional
-        The point whose projection ``x`` is; evidence was taken there. None where nothing was projected.
+        The point whose projection is ``x`` and to which the evidence belongs; None without a projection.
     claim : Claim, optional
-        What a theorem promises of ``x``.
+        The bound on the error of ``x`` that a theorem gives.
     image : tuple of arrays, optional
-        ``x`` under the linear maps of the constraint, where it is known already.
+        The images of ``x`` under the linear maps of the constraint, if the method has computed them.
     objective_image : tuple of arrays, optional
         The same for the maps of the objective.
     violation : float, optional
-        What the constraint says of ``x``, where it was asked already.
+        The violation of the constraint at ``x``, if the method has computed it.
     """
 
     x: Array
@@ -156,7 +158,7 @@ class Candidate:
 
     @property
     def taken_at(self) -> Array:
-        """The point at which the evidence was taken."""
+        """The point to which the evidence belongs."""
         return self.x if self.before is None else self.before
 
     def in_precision_of(self, like: Array) -> Candidate:
@@ -166,6 +168,56 @@ class Candidate:
         x, before = asarray_like(self.x, like), self.before
         before = self.taken_at if isinstance(self.evidence, Multiplier) else before
         return replace(self, x=x, before=before, image=None, objective_image=None, violation=None)
+
+    def penalised_value(self, fun: float) -> float | None:
+        """Return ``F(x_hat)`` where the evidence is a penalised minimum; ``fun`` is ``f(x)``."""
+        if not isinstance(self.evidence, PenalisedMinimum):
+            return None
+        if equal(self.x, self.taken_at):
+            # The point before projection was feasible: F(x_hat) >= f(x_hat) = f(x).
+            return fun
+        return self.evidence.F.value(self.taken_at)
+
+    def regularity(self, constraint: Constraint) -> float:
+        """Return ``c(x_hat) / |x_hat - x|``; NaN where no projection moved the point."""
+        before = self.before
+        if before is None or equal(self.x, before):
+            return math.nan
+        excess = constraint.value(before)
+        return max(excess, 0.0) / norm(before - self.x)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A point with its value and its violation."""
+
+    x: Array
+    fun: float
+    violation: float
+    #: The sum of the absolute terms of the value; None where gaps are relative to something else.
+    magnitude: float | None = None
+
+    @cached_property
+    def feasible(self) -> bool:
+        """Whether the violation is within rounding."""
+        return self.violation <= feasibility_tolerance(self.x)
+
+    @property
+    def rank(self) -> tuple[float, float]:
+        """The order of points, least first: by violation beyond rounding, then by value."""
+        return max(self.violation, feasibility_tolerance(self.x)), self.fun
+
+    def is_below(self, bound: float, target: Target, exactly: bool = False) -> bool:
+        """Whether the value is below a lower bound by more than rounding.
+
+        That is the feasibility tolerance times the unit of gaps, or its root for a bound from which rounding
+        and violations were not subtracted.
+        """
+        excess, share = bound - self.fun, feasibility_tolerance(self.x)
+        if not excess > 0.0:
+            return False
+        share = share if exactly else math.sqrt(share)
+        return excess > share * target.unit(self.fun, self.magnitude)
 
 
 @dataclass(frozen=True)
@@ -189,7 +241,7 @@ class Verdict:
         """R2: the projected point is no worse than the penalised value, ``f(x) <= F(x_hat)``.
 
         It always holds for ``lam >= G / rho``; where it fails, the penalty weight is too small. None
-        where the evidence is not a penalised minimum.
+        if the evidence is not a penalised minimum. 1e-12 of the values allows for their rounding.
         """
         if self.penalised is None:
             return None

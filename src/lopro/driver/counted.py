@@ -1,8 +1,7 @@
 """A problem whose oracle calls are counted: explicit wrappers, made once for each run.
 
-They are objectives and constraints like any other and forward every call to the wrapped one.
-A counted constraint cannot project, only the workbench can: an inner algorithm has the wrapper only and
-therefore cannot project.
+The wrappers are objectives and constraints that forward every call to the wrapped one. A counted constraint
+cannot project, only the workbench can: an inner algorithm, which has only the wrapper, cannot project.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ def counted_problem(problem: Problem) -> Problem:
 
 
 def _counted_linearization(at: Linearization, gradients: str) -> Linearization:
-    """Count the gradient when it is computed."""
+    """Return a linearization whose gradient is counted when it is computed."""
     value, gradient = at
 
     def counted() -> Array:
@@ -151,7 +150,7 @@ class CountedObjective(Objective):
 
 
 class CountedConstraint(Constraint):
-    """A constraint that counts its values and gradients, and leaves projecting to the workbench."""
+    """A constraint that counts its values and gradients and cannot project."""
 
     def __init__(self, target: Constraint) -> None:
         self.target = target

@@ -6,57 +6,28 @@ import contextlib
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from lopro.certificates import Bound, Certificate, Target, feasibility_tolerance
 from lopro.constraints.base import ValidInequality
-from lopro.core.arrays import Array, eps, inner
+from lopro.core.arrays import Array, inner
 from lopro.core.deadline import OutOfTime
 from lopro.core.real_vectors import to_real_vector
-from lopro.driver.candidate import Candidate, Claim, Multiplier, PenalisedMinimum, ProvedBound
-from lopro.driver.minorants import lower_bound, radius_and_ceiling
+from lopro.driver.candidate import (
+    Candidate,
+    Claim,
+    Judged,
+    Multiplier,
+    PenalisedMinimum,
+    ProvedBound,
+)
+from lopro.driver.minorants import Known, lower_bound, penalty_bound, scaled_violation
 from lopro.errors import BoundContradictionWarning
 from lopro.functions import Image, Source
 from lopro.problem import Problem
 
-__all__ = ["Incumbent", "Judged"]
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A point with its value and its violation."""
-
-    x: Array
-    fun: float
-    violation: float
-    #: The sum of the absolute terms of the value; None where gaps are relative to something else.
-    magnitude: float | None = None
-
-    @cached_property
-    def feasible(self) -> bool:
-        """Whether the violation is within rounding."""
-        return self.violation <= feasibility_tolerance(self.x)
-
-    @property
-    def rank(self) -> tuple[float, float]:
-        """Feasible first, then lower."""
-        return max(self.violation, feasibility_tolerance(self.x)), self.fun
-
-
-@dataclass(frozen=True, eq=False)
-class Known:
-    """A lower bound and its justification."""
-
-    bound: Bound
-    source: str
-    multiplier: ValidInequality | None = None
-    #: The charge for the violation of the candidate, where the method has computed it.
-    gained: float | None = None
-    #: Whether the rounding of its own arithmetic was subtracted from the bound.
-    proved: bool = False
+__all__ = ["Incumbent"]
 
 
 class Incumbent:
@@ -72,8 +43,8 @@ class Incumbent:
         self.problem = problem
         self.target = target
         self.warnings = warnings
-        #: A typical size of variables whose units do not follow from the data: bounds that decrease with the
-        #: distance must hold far beyond it.
+        #: Returns a typical size of variables whose units do not follow from the data: bounds that decrease
+        #: with the distance must hold far beyond it.
         self.unit = unit
         self.best: Judged | None = None
         #: The best bound that holds everywhere, and the best that holds near the point.
@@ -95,7 +66,7 @@ class Incumbent:
         of_objective: Image | None = None,
         violation: float | None = None,
     ) -> Judged:
-        """Evaluate a point, and keep it if it is the best so far (and its value is a number)."""
+        """Evaluate a point, and keep it if it is the best so far and its value is finite."""
         f, c = self.problem.objective, self.problem.constraint
         fun = float(f.linearize_at(f.image(x) if of_objective is None else of_objective)[0])
         if violation is None:
@@ -116,18 +87,16 @@ class Incumbent:
             self._forget()
 
     def update(self, candidate: Candidate, fun: float, penalised: float | None) -> None:
-        """Derive all lower bounds that the evidence of a candidate supports."""
+        """Update the bounds with those that follow from the evidence of a candidate."""
         assert self.best is not None
         evidence = candidate.evidence
         if isinstance(evidence, Multiplier):
             self._use(evidence.inequality, candidate.taken_at)
         elif isinstance(evidence, ProvedBound):
-            e = evidence
-            bound = e.bound(candidate.x)
-            rests_on = e.inequality
-            if rests_on is not None and not isinstance(candidate.x, np.ndarray):
-                rests_on = rests_on.beside(candidate.x)
-            self._consider(Known(bound, e.source, rests_on, e.gained, proved=True))
+            bound, normal = evidence.bound(candidate.x), evidence.inequality
+            if normal is not None and not isinstance(candidate.x, np.ndarray):
+                normal = normal.beside(candidate.x)
+            self._consider(Known(bound, evidence.source, normal, evidence.gained, proved=True))
         elif isinstance(evidence, PenalisedMinimum):
             assert penalised is not None
             self._use_penalty(evidence, candidate.taken_at, penalised)
@@ -136,7 +105,7 @@ class Incumbent:
         self._use_infimum()
 
     def _use_infimum(self) -> None:
-        """Use the infimum of f, such as 0 of a norm, as a bound where the best value is negligible."""
+        """Use the infimum of f, such as 0 of a norm, as a bound if the best value is negligible."""
         assert self.best is not None
         f, best = self.problem.objective, self.best
         if f.cancels or not best.feasible:
@@ -153,24 +122,20 @@ class Incumbent:
 
     def _use(self, inequality: ValidInequality, at: Array) -> None:
         assert self.best is not None
-        bound, source = lower_bound(self.problem, at, inequality, self.best.fun)
-        self._consider(_global(bound, source, inequality))
+        found = lower_bound(self.problem, at, inequality, self.best.fun)
+        self._consider(_global(*found, inequality))
 
     def _use_penalty(self, evidence: PenalisedMinimum, x_hat: Array, value: float) -> None:
         """Derive bounds from the multiplier in the slope of the penalty, and from R2."""
         assert self.best is not None
         penalty = evidence.F.penalty
         self._use(penalty.valid_inequality(self.problem.constraint, x_hat), x_hat)
-        if penalty.above is None or evidence.bound is None:
-            return
-        radius, ceiling = radius_and_ceiling(self.problem, self.best.fun)
-        spent = None if radius is None else evidence.bound(radius.value)
-        if radius is not None and spent is not None:
-            source = f"R2: F(x_hat) - C gamma - B_T, |x*| <= {radius.value:.4g}"
-            self._consider(_global(min(value - penalty.above - spent, ceiling), source))
+        found = penalty_bound(self.problem, evidence, value, self.best.fun)
+        if found is not None:
+            self._consider(_global(*found))
 
     def _consider(self, new: Known) -> None:
-        """Keep a lower bound and its justification if it is the best so far around the best point."""
+        """Keep a lower bound if it is the largest so far around the best point."""
         assert self.best is not None
         if self._refuted(new):
             return
@@ -185,7 +150,7 @@ class Incumbent:
             self._forget()
 
     def _forget(self) -> None:
-        """Clear cached certificates: the best point or a bound has changed."""
+        """Discard the cached certificate after a change of the best point or of a bound."""
         self._certificate = self._best_bound = None
 
     def _around(self, known: Known) -> tuple[float, float]:
@@ -199,21 +164,21 @@ class Incumbent:
         return bound.around(x, fallback), bound.radius(x, fallback)
 
     def _refuted(self, known: Known) -> bool:
-        """Whether the best point is feasible and below a bound, whose justification is then false."""
+        """Whether the best point is feasible and below a bound, which is then false: warn of it."""
         best = self.best
         if best is None or not best.feasible:
             return False
         exactly = known.proved and known.multiplier is not None
         value, gained = self._around(known)[0], self._gained_by_violation(known)
-        if not self._above(best, value - gained, exactly):
+        if not best.is_below(value - gained, self.target, exactly):
             return False
-        said = _dropped(value, best.fun, known.source)
-        self.warnings.append(said)
-        warnings.warn(said, BoundContradictionWarning, stacklevel=2)
+        message = _dropped(value, best.fun, known.source)
+        self.warnings.append(message)
+        warnings.warn(message, BoundContradictionWarning, stacklevel=2)
         return True
 
     def _known(self) -> tuple[Known, float, float] | None:
-        """Return the best bound around the best point, its value there, and the radius in which it holds."""
+        """Return the largest bound around the best point, its value there, and its radius."""
         if self._best_bound is None:
             self._check_bounds()
             for known in (self._everywhere, self._nearby):
@@ -225,13 +190,12 @@ class Incumbent:
 
     def _check_bounds(self) -> None:
         """Drop the bounds that a new best point refutes."""
-        if not self._unchecked:
-            return
-        self._unchecked = False
-        if self._everywhere is not None and self._refuted(self._everywhere):
-            self._everywhere = None
-        if self._nearby is not None and self._refuted(self._nearby):
-            self._nearby = None
+        if self._unchecked:
+            self._unchecked = False
+            pair = self._everywhere, self._nearby
+            self._everywhere, self._nearby = (
+                None if known is None or self._refuted(known) else known for known in pair
+            )
 
     @property
     def multiplier(self) -> ValidInequality | None:
@@ -250,19 +214,7 @@ class Incumbent:
     def _contradicts(self, claimed: float) -> bool:
         """Whether the best point is feasible and below a claimed bound: then a constant is wrong."""
         best = self.best
-        return best is not None and best.feasible and self._above(best, claimed)
-
-    def _above(self, best: Judged, bound: float, exactly: bool = False) -> bool:
-        """Whether a bound exceeds the value of a point by more than rounding.
-
-        That is the feasibility tolerance of what gaps are relative to, or its root for a bound from which
-        rounding and violations were not subtracted.
-        """
-        excess, share = bound - best.fun, feasibility_tolerance(best.x)
-        if not excess > 0.0:
-            return False
-        share = share if exactly else math.sqrt(share)
-        return excess > share * self.target.unit(best.fun, best.magnitude)
+        return best is not None and best.feasible and best.is_below(claimed, self.target)
 
     @property
     def claim(self) -> Claim | None:
@@ -279,17 +231,13 @@ class Incumbent:
         return self._certificate
 
     def _certify(self) -> Certificate:
-        known = None if self.best is None else self._known()
-        if self.best is None or known is None:
-            if self.best is None:
-                return Certificate.of(
-                    math.nan, -math.inf, math.inf, "no epoch was completed", absolute=math.nan
-                )
-            fun, violation = self.best.fun, self.best.violation
-            return Certificate.of(
-                fun, -math.inf, violation, "no lower bound was found", absolute=math.nan
-            )
-        best, (found, value, radius) = self.best, known
+        best = self.best
+        if best is None:
+            return _without_bound(math.nan, math.inf, "no epoch was completed")
+        known = self._known()
+        if known is None:
+            return _without_bound(best.fun, best.violation, "no lower bound was found")
+        found, value, radius = known
         source = found.source
         if math.isfinite(radius):
             source = f"{source}, within a distance of {radius:.3g} from x"
@@ -300,7 +248,7 @@ class Incumbent:
         )  # fmt: skip
 
     def measure(self) -> float:
-        """Return the absolute violation of the best point; NaN without a point, or when time is up."""
+        """Return the absolute violation of the best point; NaN without a point, or without time for it."""
         if self.best is None or not math.isfinite(self.best.violation):
             return math.nan
         if self.best.violation == 0.0:
@@ -312,24 +260,18 @@ class Incumbent:
     def _gained_by_violation(self, known: Known) -> float:
         """Return the charge for the violation of the best point, in units of the objective.
 
-        It is the violation of the valid inequality behind the bound: the multipliers times the violations
-        of the constraints. The value of a point that is only feasible up to rounding may be below the bound
-        by this amount. Where the objective is not a norm, the bound may use more than the inequality, and
-        nothing is charged.
+        It is the violation of the valid inequality that the bound rests on: the multipliers times the
+        violations of the constraints. The value of a point that is only feasible up to rounding may be below
+        the bound by this amount. If the objective is not a norm, the bound may use more than the inequality,
+        and nothing is charged.
         """
         if self.best is None or known.multiplier is None:
             return known.gained or 0.0
-        direction, support = known.multiplier.direction, known.multiplier.support
         if known.gained is not None:
+            direction, support = known.multiplier.direction, known.multiplier.support
             # The best point may differ from the candidate for which the method computed the charge.
             return max(known.gained, inner(direction, self.best.x) - support)
-        scale = self.problem.objective.scale_into_domain(direction)
-        if scale is None:
-            return 0.0
-        reached = inner(direction, self.best.x)
-        excess = reached - support
-        rounding = 8.0 * eps(self.best.x) * (abs(reached) + abs(support))
-        return scale * excess if excess > rounding else 0.0
+        return scaled_violation(self.problem, self.best.x, known.multiplier)
 
     @property
     def certified(self) -> bool:
@@ -337,6 +279,10 @@ class Incumbent:
         if self.best is None or not self.best.feasible:
             return False
         return self.certificate.relative_gap <= self.target.tol
+
+
+def _without_bound(fun: float, violation: float, why: str) -> Certificate:
+    return Certificate.of(fun, -math.inf, violation, why, absolute=math.nan)
 
 
 def _global(value: float, source: str, multiplier: ValidInequality | None = None) -> Known:

@@ -1,13 +1,13 @@
-"""Protocols of methods: declaration, workbench, fit to a problem, inner algorithms.
+"""Protocols of methods, inner algorithms and the workbench, and the declaration of a method.
 
-A method is a generator: it yields candidates and receives verdicts. It owns its mathematics and nothing else;
-budgets, the clock, records, certificates and the status are the driver's. An inner algorithm (Theorem 1's
-"any algorithm" on the penalised objective) never projects and never decides to stop.
+A method is a generator: it yields candidates and receives verdicts. It contains only its mathematics;
+budgets, the clock, records, certificates and the status belong to the driver. An inner algorithm (the "any
+algorithm" of Theorem 1, applied to the penalised objective) never projects and never decides to stop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
@@ -16,9 +16,7 @@ import numpy as np
 from lopro.certificates import Target
 from lopro.constraints import Constraint
 from lopro.core.arrays import Array
-from lopro.core.deadline import operations_per_second
 from lopro.driver.candidate import Candidate, Verdict
-from lopro.errors import MissingCapabilityError
 from lopro.functions import Image
 from lopro.objectives import Objective
 from lopro.penalties import Penalised, Penalty
@@ -27,16 +25,10 @@ from lopro.problem import Problem
 __all__ = [
     "Candidates",
     "Card",
-    "Cost",
-    "Fit",
     "InnerAlgorithm",
     "Method",
-    "Start",
     "Stepper",
     "Workbench",
-    "fit_of",
-    "next_candidate",
-    "required_fit",
 ]
 
 PAPER = "Yang, Lin, Zhang (ICML 2017)"
@@ -58,9 +50,9 @@ class Card:
     rate : str
         Iterations for an ``eps``-optimal point, or the error after ``T`` of them.
     projections : str
-        How often it projects.
+        The number of projections.
     reference : str
-        Where it comes from.
+        Its source.
 
     Examples
     --------
@@ -91,12 +83,12 @@ class Stepper(Protocol[F]):
         ...
 
     def output(self, state: Any, /) -> Array:
-        """Return the point that the theory bounds."""
+        """Return the point whose value the theory bounds."""
         ...
 
 
 class InnerAlgorithm(Stepper[Penalised], Protocol):
-    """The protocol of `lopro.inner`: those three, on a penalised objective, and two more."""
+    """The protocol of `lopro.inner`: a stepper for penalised objectives, with a check and an error bound."""
 
     def check(self, problem: Any) -> None:
         """Raise `MissingCapabilityError` if the problem lacks what the algorithm needs."""
@@ -127,7 +119,7 @@ class Workbench(Protocol):
 
     @property
     def rng(self) -> np.random.Generator:
-        """Random numbers, of the seed that the call was given."""
+        """The random generator, made from the seed of the call."""
         ...
 
     @property
@@ -137,17 +129,17 @@ class Workbench(Protocol):
 
     @property
     def unit(self) -> float:
-        """A length that is typical of ``x``, in its units: what first steps are compared with."""
+        """A typical length of ``x``, in its units: the scale of first steps."""
         ...
 
     @property
     def multipliers0(self) -> Image | None:
-        """Multipliers to begin with, one array for each set of rows as a user counts them; None for zero."""
+        """The initial multipliers, one array for each of the user's sets of rows; None for zero."""
         ...
 
     @property
     def warm(self) -> bool:
-        """Whether there are multipliers to begin with."""
+        """Whether initial multipliers are given."""
         ...
 
     @property
@@ -162,15 +154,15 @@ class Workbench(Protocol):
 
     @property
     def followed(self) -> Constraint:
-        """The constraint for many nearby points, counted: see `Constraint.followed`."""
+        """The constraint prepared for many nearby points, counted (`Constraint.followed`)."""
         ...
 
     def penalised(self, penalty: Penalty, like: Array, *, followed: bool = False) -> Penalised:
-        """Return ``f + h`` with counted oracles, or for many nearby points."""
+        """Return ``f + h`` with counted oracles; with ``followed``, h of the constraint for nearby points."""
         ...
 
     def advance(self, inner: Stepper[G], G: G, state: Any, steps: int) -> Any:
-        """Advance an inner algorithm by up to ``steps`` steps (fewer when a budget runs out)."""
+        """Advance an inner algorithm by ``steps`` steps, or by fewer if a budget runs out."""
         ...
 
     def minimize(self, inner: Stepper[G], G: G, x: Array, steps: int) -> Any:
@@ -178,11 +170,11 @@ class Workbench(Protocol):
         ...
 
     def project(self, x: Array) -> Array:
-        """Project on the feasible set; counted."""
+        """Project onto the feasible set; counted."""
         ...
 
     def tick(self) -> bool:
-        """Count one iteration of a method that steps on its own; return whether it may go on."""
+        """Count one iteration of a method without an inner algorithm; return whether it may continue."""
         ...
 
     def hand_over(self, method: Method) -> None:
@@ -190,17 +182,17 @@ class Workbench(Protocol):
         ...
 
     def observe(self) -> Any:
-        """Return a context in which calls go to the certificate's counters."""
+        """Return a context in which calls are counted as those of certificates."""
         ...
 
     @property
     def cut_short(self) -> bool:
-        """Whether the last inner run made fewer steps than were requested: no theorem covers it."""
+        """Whether the last inner run made fewer steps than requested, so that no theorem applies to it."""
         ...
 
     @property
     def exhausted(self) -> bool:
-        """Whether a budget has run out, so that the method should wrap up."""
+        """Whether a budget has run out, so that the method should return."""
         ...
 
 
@@ -211,123 +203,9 @@ class Method(Protocol):
     card: ClassVar[Card]
 
     def check(self, problem: Problem) -> None:
-        """Raise `MissingCapabilityError` before any work if the problem does not fit."""
+        """Raise `MissingCapabilityError`, before any work, if the method does not fit the problem."""
         ...
 
     def run(self, bench: Workbench, x0: Array) -> Candidates:
-        """Yield candidates; returning means that the method is done."""
+        """Yield candidates; return when the method is complete."""
         ...
-
-
-def next_candidate(candidates: Candidates, verdict: Verdict | None) -> Candidate | None:
-    """Answer a method's last candidate (None before the first) and return the next; None at the end."""
-    try:
-        return next(candidates) if verdict is None else candidates.send(verdict)
-    except StopIteration:
-        return None
-
-
-#: The type of `Method.run`.
-Start: TypeAlias = Callable[[Workbench, Array], Candidates]
-
-
-@dataclass(frozen=True)
-class Cost:
-    """An estimate of the work of a method.
-
-    Parameters
-    ----------
-    work : str
-        In words: "12 factorisations of 500 x 500".
-    operations : float
-        As many floating-point operations of a matrix product take as long. Methods are compared by these, so
-        that the choice does not depend on the load of a machine.
-
-    Examples
-    --------
-    >>> from lopro.protocol import Cost
-    >>> cost = Cost("2 factorisations of 10 x 10", 4e3)
-    >>> cost.seconds < 1.0
-    True
-    """
-
-    work: str
-    operations: float
-
-    @property
-    def seconds(self) -> float:
-        """About how long it takes on this machine, whose speed is measured once."""
-        return self.operations / operations_per_second()
-
-    def __str__(self) -> str:
-        return f"about {self.work}, {self.seconds:.2g} s"
-
-
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """A method that fits a problem, why, at which cost, and what it has prepared for it.
-
-    Parameters
-    ----------
-    method : Method
-        The method.
-    reason : str
-        What of the problem makes it fit.
-    cost : Cost, optional
-        What it would cost; None where nothing is known.
-    start : callable, optional
-        Starts it with what it has read of the problem already; `Method.run` by default.
-
-    Examples
-    --------
-    >>> import numpy as np, lopro
-    >>> f = lopro.objectives.LeastSquares(np.eye(2), np.ones(2))
-    >>> fit = lopro.NewtonMultipliers().fit(lopro.Problem(f))
-    >>> fit.reason
-    'f has second derivatives at hand'
-    """
-
-    method: Method
-    reason: str
-    cost: Cost | None = None
-    start: Start | None = None
-
-    def run(self, bench: Workbench, x0: Array) -> Candidates:
-        """Run the method."""
-        return (self.method.run if self.start is None else self.start)(bench, x0)
-
-    def __str__(self) -> str:
-        said = f"{self.method!r}: {self.reason}"
-        return said if self.cost is None else f"{said}; {self.cost}"
-
-
-def fit_of(method: Method, problem: Problem, reason: str = "") -> Fit | None:
-    """Return how a method fits a problem, None if it does not; without ``fit``, its `check` decides.
-
-    Examples
-    --------
-    >>> import numpy as np, lopro
-    >>> from lopro.protocol import fit_of
-    >>> fit_of(lopro.ProgramEngines(), lopro.Problem(lopro.objectives.L1Norm(shape=(2,)))) is None
-    True
-    """
-    if hasattr(method, "fit"):
-        found: Fit | None = method.fit(problem)
-        return found
-    try:
-        method.check(problem)
-    except MissingCapabilityError:
-        return None
-    return Fit(method, reason)
-
-
-def required_fit(method: Method, problem: Problem) -> Fit:
-    """Return how a method fits a problem, or raise the error of `Method.check` that says what is missing."""
-    if not hasattr(method, "fit"):
-        method.check(problem)
-        return Fit(method, "chosen by method=")
-    found: Fit | None = method.fit(problem)
-    if found is None:
-        method.check(problem)
-        raise MissingCapabilityError(f"{method!r} does not fit {problem!r}")
-    return found

@@ -1,9 +1,9 @@
 """Lower bounds of the optimal value from multipliers and the constants of a problem.
 
-All lower bounds rest on one object, a `Minorant`: an affine function below ``f`` on the feasible
-set. It is the sum of an affine minorant of ``f`` and a valid inequality of the set (a multiplier).
-Its least value is known where the slope vanishes, where a solution is known to lie in a ball, or
-where ``f`` is strongly convex: no constant, no claim.
+They follow from a `Minorant`: an affine function below ``f`` on the feasible set, the sum of an affine
+minorant of ``f`` and a valid inequality of the set (a multiplier). It is bounded from below where its slope
+vanishes, where a solution is known to lie in a ball, or where ``f`` is strongly convex. Without one of these
+there is no bound.
 """
 
 from __future__ import annotations
@@ -13,18 +13,41 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lopro.certificates import Bound
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import Array, eps, inner, isfinite, norm
+from lopro.driver.candidate import PenalisedMinimum
 from lopro.functions import Constant
 from lopro.problem import Problem
 
-__all__ = ["Minorant", "lower_bound", "radius_and_ceiling", "solution_radius"]
+__all__ = [
+    "Known",
+    "Minorant",
+    "lower_bound",
+    "penalty_bound",
+    "radius_and_ceiling",
+    "scaled_violation",
+    "solution_radius",
+]
 
 FENCHEL = "Fenchel dual, multiplier scaled to feasibility"
 NO_BOUND = (
     "no lower bound: neither the set, the sublevel sets nor strong convexity bound a solution; "
     "give lopro.Problem a solution_norm if you know one"
 )
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """A lower bound and its justification."""
+
+    bound: Bound
+    source: str
+    multiplier: ValidInequality | None = None
+    #: The charge for the violation of the candidate, if the method has computed it.
+    gained: float | None = None
+    #: Whether the rounding of its own arithmetic was subtracted from the bound.
+    proved: bool = False
 
 
 @dataclass(frozen=True)
@@ -35,9 +58,9 @@ class Minorant:
     slope: Array
     center: Array
     mu: float
-    #: The length of what the slope may be off, beyond rounding.
+    #: The norm of the error of the slope, beyond rounding.
     error: float = 0.0
-    #: The length of what rounding may have moved the slope: nothing where it is 0 on purpose.
+    #: The norm of the rounding error of the slope; 0 where the slope is 0 by construction.
     blur: float = 0.0
 
     @staticmethod
@@ -58,7 +81,7 @@ class Minorant:
         )
 
     def least(self, radius: float | None) -> float:
-        """Return a lower bound of the minorant over the ball of this radius (None: everywhere)."""
+        """Return a lower bound of the minorant over the ball of this radius around 0 (None: everywhere)."""
         slope = norm(self.slope)
         bounds = [-math.inf]
         if slope == self.error == 0.0:
@@ -102,13 +125,14 @@ def radius_and_ceiling(problem: Problem, level: float) -> tuple[Constant | None,
 def lower_bound(
     problem: Problem, x: Array, normal: ValidInequality, fun: float
 ) -> tuple[float, str]:
-    """Return the best lower bound that a multiplier gives, and how it was obtained.
+    """Return the best lower bound that a multiplier gives, and its source.
 
     ``fun`` is the value of a point near the solution, which need not be feasible.
 
-    The better of two uses of the multiplier is taken: as it is, paying for the slope that is left with the
-    radius or with strong convexity; and scaled into the domain of the conjugate of ``f`` (norms),
-    where nothing is left. An objective with a dual of its own over this set gives the bound instead.
+    The multiplier is used in two ways, and the larger bound is returned: as it is, less the cost of the
+    remaining slope over the ball of the radius or against strong convexity; and, for norms, scaled into the
+    domain of the conjugate of ``f``, where no slope remains. An objective with a dual of its own over this
+    set gives the bound instead.
     """
     own = problem.objective.dual_bound(problem.constraint, x, normal, fun)
     if own is not None:
@@ -120,7 +144,7 @@ def lower_bound(
     if scale is not None:
         within = _with_blur(problem, normal, scale)
         scaled = float(problem.objective.value(0.0 * x)) - within * normal.support
-        if scale == 1.0:  # feasible as it is: a radius adds nothing, and some are expensive
+        if scale == 1.0:  # in the domain as it is: a radius adds nothing, and some are expensive
             return scaled, FENCHEL
     radius, ceiling = radius_and_ceiling(problem, fun)
     minorant = Minorant.of(problem, x, normal)
@@ -131,6 +155,38 @@ def lower_bound(
     if scaled > best:
         best, source = scaled, FENCHEL
     return (best, source) if math.isfinite(best) else (-math.inf, NO_BOUND)
+
+
+def penalty_bound(
+    problem: Problem, evidence: PenalisedMinimum, value: float, fun: float
+) -> tuple[float, str] | None:
+    """Return the bound of R2 from the value of a penalised minimum, and its source; None if there is none.
+
+    ``fun`` is the value of a point near the solution, which need not be feasible.
+    """
+    penalty = evidence.F.penalty
+    if penalty.above is None or evidence.bound is None:
+        return None
+    radius, ceiling = radius_and_ceiling(problem, fun)
+    error = None if radius is None else evidence.bound(radius.value)
+    if radius is None or error is None:
+        return None
+    source = f"R2: F(x_hat) - C gamma - B_T, |x*| <= {radius.value:.4g}"
+    return min(value - penalty.above - error, ceiling), source
+
+
+def scaled_violation(problem: Problem, x: Array, normal: ValidInequality) -> float:
+    """Return by how much a point violates an inequality that is scaled into the domain of the conjugate of f.
+
+    It is 0 within the rounding of the violation, and where f has no such scale.
+    """
+    scale = problem.objective.scale_into_domain(normal.direction)
+    if scale is None:
+        return 0.0
+    reached = inner(normal.direction, x)
+    excess = reached - normal.support
+    rounding = 8.0 * eps(x) * (abs(reached) + abs(normal.support))
+    return scale * excess if excess > rounding else 0.0
 
 
 def _with_blur(problem: Problem, normal: ValidInequality, scale: float) -> float:

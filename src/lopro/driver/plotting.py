@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_result"]
 
-#: Gaps and violations below the rounding unit, zero included, are drawn there: the axis is logarithmic.
+#: Gaps and violations below the rounding unit, also zero, are drawn at it: the axis is logarithmic.
 ROUNDING = float(np.finfo(np.float64).eps)
 #: Nonzero entries of a point that are drawn with a stem each; more are drawn as a line.
 STEMS = 200
@@ -25,8 +25,8 @@ STEMS = 200
 def plot_result(result: Printed, ax: Axes | None = None) -> Axes:
     """Draw the certified relative gap and the violation against the iterations.
 
-    Runs with several candidates but fewer than two gaps show values and lower bounds. A run with one
-    candidate has no course to show: its point is drawn, entry by entry or as an image.
+    Runs with several candidates but fewer than two gaps show values and lower bounds. A run with a single
+    candidate shows its point, entry by entry or as an image.
 
     Examples
     --------

@@ -16,7 +16,7 @@ __all__ = ["Printed", "in_html", "in_one_line", "lines_of", "table_of"]
 
 
 class Printed:
-    """The attributes of a result that are shown, and how it shows itself."""
+    """A result with the attributes that are printed, as text and in notebooks."""
 
     x: Any
     fun: float

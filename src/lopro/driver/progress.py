@@ -12,7 +12,7 @@ __all__ = ["Progress"]
 
 
 class Progress:
-    """Shows epoch, iterations, value and gap; refreshed at most ten times a second.
+    """The line with epoch, iterations, value and gap; updated at most ten times a second.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Progress:
         now = time.monotonic()
         if now - self._last > 0.1:
             self._last = now
-            self._say(iterations)
+            self._update(iterations)
 
     def show(self, iterate: Iterate) -> None:
         """Report the outcome of an epoch."""
@@ -62,13 +62,13 @@ class Progress:
             f"epoch {iterate.epoch}  f {iterate.fun:.8g}  gap {iterate.relative_gap:.1e}  "
             f"projections {iterate.projections}"
         )
-        self._say(iterate.iterations)
+        self._update(iterate.iterations)
 
-    def _say(self, iterations: int) -> None:
+    def _update(self, iterations: int) -> None:
         from rich.text import Text
 
-        said = f"lopro  {self._summary}  iteration {iterations}{self._read}"
-        self._live.update(Text(said, no_wrap=True, overflow="ellipsis"))
+        line = f"lopro  {self._summary}  iteration {iterations}{self._read}"
+        self._live.update(Text(line, no_wrap=True, overflow="ellipsis"))
 
 
 def _in_bytes(number: int) -> str:

@@ -31,9 +31,9 @@ class Iterate:
     ``x`` is the candidate; the other fields become a row of the history. ``products`` are those with a matrix
     or operator and its adjoint so far, certificates included. ``exact`` says whether R2
     holds, where a penalised objective was minimised, and ``regularity`` is the pointwise ratio
-    ``c(x_hat) / |x_hat - x|`` of a projection, an estimate of rho from above (NaN where nothing was
-    projected, or the projection had nothing to do). ``claimed_bound`` is the lower bound that theorems
-    promise for the constants given to them; it is no part of ``lower_bound``, ``gap`` and ``relative_gap``.
+    ``c(x_hat) / |x_hat - x|`` of a projection, an estimate of rho from above (NaN where no projection moved
+    the point). ``claimed_bound`` is the lower bound that theorems give for the constants supplied; it is no
+    part of ``lower_bound``, ``gap`` and ``relative_gap``.
     """
 
     x: Array
@@ -53,7 +53,7 @@ class Iterate:
     claimed_bound: float = -math.inf
 
     def row(self) -> dict[str, Any]:
-        """Return everything but the point."""
+        """Return all fields but the point."""
         row = dict(vars(self))
         del row["x"]
         return row
@@ -136,17 +136,17 @@ class Result(Printed):
     method: str
     history: History = field(repr=False)
     warnings: tuple[str, ...] = ()
-    #: The valid inequality of the set that the lower bound rests on; None where it rests on something else.
+    #: The valid inequality of the set that the lower bound follows from; None if it has another source.
     multiplier: ValidInequality | None = field(default=None, repr=False)
     #: The same by constraints: one array for each set of rows ``l <= Mx <= u`` (or ``Mx in Q``), in order,
     #: with ``grad f(x) + sum of M'v = 0``: positive at upper bounds and negative at lower ones, as in SciPy's
-    #: ``trust-constr`` and, for ``Mx <= u`` and ``Mx == u``, as CVXPY's dual values. None where not known.
+    #: ``trust-constr`` and, for ``Mx <= u`` and ``Mx == u``, as CVXPY's dual values. None if not known.
     multipliers: tuple[Array, ...] | None = field(default=None, repr=False)
     #: The proof that there is no solution: multipliers of rows that contradict each other (INFEASIBLE), or
     #: a direction along which the objective decreases without bound (UNBOUNDED).
     ray: Any = field(default=None, repr=False)
-    #: The gap of ``x`` that a theorem claims if the constants given to it are true. It is no part of the
-    #: certificate and does not count for ``success``.
+    #: The gap of ``x`` that a theorem gives if the constants supplied are correct. It is no part of the
+    #: certificate and does not affect ``success``.
     claim: Claim | None = None
 
     @property

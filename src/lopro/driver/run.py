@@ -1,6 +1,6 @@
-"""The one loop: it takes candidates from a method, certifies and records them, and says how the run ended.
+"""The loop that runs every method: it certifies and records candidates and assigns the status of the run.
 
-The status is assigned here and nowhere else.
+No other code assigns the status.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from typing import TypeVar
 import numpy as np
 
 from lopro.certificates import Certificate
-from lopro.core.arrays import Array, copy, equal, isfinite, norm
+from lopro.core.arrays import Array, copy
 from lopro.core.counting import Counts, counting
 from lopro.core.deadline import Deadline, OutOfTime, current_deadline
-from lopro.driver.candidate import Candidate, PenalisedMinimum, Verdict
-from lopro.driver.incumbent import Incumbent, Judged
-from lopro.driver.method import Candidates, Method, next_candidate, required_fit
-from lopro.driver.progress import Progress
+from lopro.driver.candidate import Candidate, Judged, PenalisedMinimum, Verdict
+from lopro.driver.fit import next_candidate, required_fit
+from lopro.driver.incumbent import Incumbent
+from lopro.driver.method import Candidates, Method
 from lopro.driver.result import History, Iterate, Result, Status
+from lopro.driver.unfinished import keep_reached
 from lopro.driver.workbench import Callback, Options, RunWorkbench, Spent
 from lopro.errors import (
     InfeasibleError,
@@ -30,7 +31,6 @@ from lopro.errors import (
     StalledError,
     UnboundedError,
 )
-from lopro.functions import Image
 from lopro.problem import Problem
 
 __all__ = ["Run"]
@@ -41,7 +41,7 @@ _NO_SOLUTION = (Status.INFEASIBLE, Status.UNBOUNDED)
 
 
 class Run:
-    """One run of a method, as an iterator of `Iterate`; when it is exhausted, `result` says how it ended."""
+    """One run of a method, as an iterator of `Iterate`; `result` returns its result at any time."""
 
     def __init__(
         self,
@@ -66,21 +66,16 @@ class Run:
         # The transfers made by `fit` belong to the run: forms of the problem, with matrices copied for them.
         self.bench.counts.transfers += prepared.transfers
         self.bench.counts.bytes_transferred += prepared.bytes_transferred
+        bench = self.bench  # no reference to the run: only the garbage collector frees cycles
+        #: The best point and bounds.
+        self.incumbent = Incumbent(bench.counted, bench.target, self.warnings, lambda: bench.unit)
         self._rule = options.rule
         self._stopped_by = "the caller"
         self._nonfinite = ""
         self._ray: object = None
-        #: Within this distance of zero the set is proved to be empty; 0 where nothing is known.
+        #: The distance from zero within which the set is proved to be empty; 0 where nothing is known.
         self._empty_within = 0.0
         self._loop = self._candidate_by_candidate()
-
-    @functools.cached_property
-    def incumbent(self) -> Incumbent:
-        """The best point and bounds; created within the loop, because the target evaluates f."""
-        bench = (
-            self.bench
-        )  # without the run: what refers to itself is only freed by the garbage collector
-        return Incumbent(bench.counted, bench.target, self.warnings, lambda: bench.unit)
 
     @property
     def counts(self) -> Counts:
@@ -92,25 +87,16 @@ class Run:
         """The operations of certificates and records so far."""
         return self.bench.certificate_counts
 
-    @property
-    def progress(self) -> Progress | None:
-        """The progress line on the terminal, if any."""
-        return self.bench.progress
-
-    @progress.setter
-    def progress(self, progress: Progress | None) -> None:
-        self.bench.progress = progress
-
     def stop(self, by: str) -> None:
         """End the run after the present candidate."""
         if self.status is None:
             self.status, self._stopped_by = Status.STOPPED, by
 
     def call_back(self, callback: Callback, iterate: Iterate) -> None:
-        """Call a user's function with an iterate; it may stop the run, or find that the time is up."""
+        """Call a user's function with an iterate; it may stop the run."""
         try:
             answer = callback(iterate)
-        except OutOfTime:  # it has called the library after the deadline
+        except OutOfTime:  # the function has called the library after the deadline
             self.status = self.status or self.bench.why_late
             return
         # NumPy's True counts; other truthy values are more likely an accident than a request to stop.
@@ -118,7 +104,7 @@ class Run:
             self.stop("the callback")
 
     def give_up(self) -> None:
-        """End the run before it starts: the time is up, so its start is the point, and nothing is known."""
+        """End the run before it starts, because the time is up: the start is the point, without a value."""
         self.status = self.bench.why_late
         self.warnings.append("there was no time to evaluate the start")
         self.incumbent.keep(Judged(self._x0, math.nan, math.inf))
@@ -133,8 +119,6 @@ class Run:
             return next(self._loop)
 
     def _candidate_by_candidate(self) -> Iterator[Iterate]:
-        if self._guarded(self._prepared) is None:
-            return
         candidates = self._fit.run(self.bench, self._x0)
         verdict: Verdict | None = None
         while self.status is None:
@@ -149,11 +133,6 @@ class Run:
             self._decide(iterate)
             yield iterate
 
-    def _prepared(self) -> Incumbent:
-        """Evaluate the start: the first call of functions that a user has written, guarded as well."""
-        with self.bench.observe():
-            return self.incumbent
-
     def _next_candidate(self, candidates: Candidates, verdict: Verdict | None) -> Candidate | None:
         with counting(self.bench.counts):
             candidate = self._guarded(functools.partial(next_candidate, candidates, verdict))
@@ -163,7 +142,7 @@ class Run:
         return candidate
 
     def _guarded(self, part: Callable[[], T]) -> T | None:
-        """Run a part of the loop; exceptions that end a run become its status, and the value is None."""
+        """Run a part of the loop; return None for exceptions that end the run, which become its status."""
         try:
             return part()
         except NonFiniteError as error:
@@ -194,7 +173,7 @@ class Run:
         return None
 
     def _without_solution(self, error: InfeasibleError | UnboundedError) -> Status:
-        """Return the status for a problem that is said to have no solution; a feasible point refutes that."""
+        """Return the status after a report that there is no solution, which a feasible point refutes."""
         if isinstance(error, UnboundedError):
             return Status.UNBOUNDED
         best = self.incumbent.best
@@ -208,15 +187,16 @@ class Run:
         return self.bench.ended or Status.STALLED
 
     def _evaluate(self, candidate: Candidate) -> tuple[Iterate, Verdict]:
-        """Certify the candidate, keep the best point, and write the row of the history."""
-        with self.bench.observe(), self.deadline.wrapping_up():
+        """Certify the candidate, keep the best point, and append a row to the history."""
+        bench = self.bench
+        with bench.observe(), self.deadline.wrapping_up():
             judged = self.incumbent.judge(
                 candidate.x, candidate.image, candidate.objective_image, candidate.violation
             )
             if not math.isfinite(judged.fun):
                 raise NonFiniteError(f"the objective has the value {judged.fun}")
-            penalised_value = self._penalised_value(candidate, judged)
-            regularity = self._regularity(candidate)
+            penalised_value = candidate.penalised_value(judged.fun)
+            regularity = candidate.regularity(self.bench.constraint)
             self.incumbent.update(candidate, judged.fun, penalised_value)
         evidence = candidate.evidence
         penalty = evidence.F.penalty if isinstance(evidence, PenalisedMinimum) else None
@@ -225,9 +205,9 @@ class Run:
         iterate = Iterate(
             x=copy(candidate.x),  # a callback may write on it
             epoch=len(self.history) + 1,
-            iterations=self.bench.iterations,
-            projections=self.bench.counts.projections,
-            products=self.bench.products,
+            iterations=bench.iterations,
+            projections=bench.counts.projections,
+            products=bench.products,
             fun=judged.fun,
             violation=judged.violation,
             lower_bound=certificate.lower_bound,
@@ -236,31 +216,13 @@ class Run:
             penalty_weight=math.nan if penalty is None else float(penalty.weight),
             exact=verdict.exact,
             regularity=regularity,
-            seconds=self.bench.seconds,
+            seconds=bench.seconds,
             claimed_bound=self.incumbent.claimed,
         )
         self.history.append(iterate)
-        if self.progress is not None:
-            self.progress.show(iterate)
+        if bench.progress is not None:
+            bench.progress.show(iterate)
         return iterate, verdict
-
-    def _penalised_value(self, candidate: Candidate, judged: Judged) -> float | None:
-        """Return ``F(x_hat)`` where the evidence is a penalised minimum."""
-        evidence = candidate.evidence
-        if not isinstance(evidence, PenalisedMinimum):
-            return None
-        if equal(candidate.x, candidate.taken_at):
-            # The projection had nothing to do: F(x_hat) >= f(x_hat) = f(x) is all there is to know.
-            return judged.fun
-        return evidence.F.value(candidate.taken_at)
-
-    def _regularity(self, candidate: Candidate) -> float:
-        """Return ``c(x_hat) / |x_hat - x|``; NaN where a projection had nothing to do."""
-        before = candidate.before
-        if before is None or equal(candidate.x, before):
-            return math.nan
-        excess = self.bench.constraint.value(before)
-        return max(excess, 0.0) / norm(before - candidate.x)
 
     def _decide(self, iterate: Iterate) -> None:
         """Set the status if the run is over."""
@@ -282,7 +244,7 @@ class Run:
         if bench.options.multipliers0 is not None and not bench.began_with_multipliers:
             self.warnings.append("the method did not use multipliers0")
         if known.best is None and self.status not in _NO_SOLUTION:
-            self._settle()
+            keep_reached(bench, known, self._x0, self.status, self.warnings)
         status = self.status or bench.ended or Status.STOPPED
         best = known.best
         with bench.observe(), self.deadline.active(), self.deadline.wrapping_up():
@@ -298,7 +260,7 @@ class Run:
             status=status,
             message=self._message(status, certificate),
             certificate=certificate,
-            # Copies: the run may go on after this result.
+            # Copies: the run may continue after this result.
             counts=bench.counts.copy(),
             certificate_counts=bench.certificate_counts.copy(),
             iterations=bench.iterations,
@@ -307,55 +269,23 @@ class Run:
             history=self.history.snapshot(),
             warnings=tuple(self.warnings),
             multiplier=known.multiplier,
-            multipliers=self._multipliers(),
+            multipliers=None if known.multiplier is None else known.multiplier.dual,
             ray=self._ray,
             claim=known.claim,
         )
 
-    def _multipliers(self) -> Image | None:
-        """Return the multipliers of the bound, one array for each set of rows, where they are known."""
-        found = self.incumbent.multiplier
-        return None if found is None else found.dual
-
-    def _settle(self) -> None:
-        """Project the point that a run without a candidate has reached; else keep the least violating one."""
-        bench = self.bench
-        points = [bench.projected, bench.reached, self._x0]
-        lost = self.status in (Status.NONFINITE, Status.PROJECTION_FAILED)
-        if points[1] is not bench.projected and not (lost or bench.spent):
-            try:
-                with self.deadline.active(), counting(bench.counts):
-                    points = [bench.project(points[1])]
-            except OutOfTime:
-                self.warnings.append("there was no time to project the point that was reached")
-            except (NonFiniteError, InfeasibleError, ProjectionError) as error:
-                self.warnings.append(f"the interrupted point could not be projected: {error}")
-        for x in points:
-            if x is not None and isfinite(x):
-                self._judge_late(x)
-
-    def _judge_late(self, x: Array) -> None:
-        """Evaluate a point after the end of the run; there may be no time to check that it is feasible."""
-        try:
-            with self.bench.observe(), self.deadline.active(), self.deadline.wrapping_up():
-                self.incumbent.judge(x)
-        except OutOfTime:
-            self.warnings.append("there was no time to measure the violation of the point")
-            self.incumbent.keep(Judged(x, math.nan, math.inf))
-        except NonFiniteError as error:
-            self.warnings.append(str(error))
-
     def _message(self, status: Status, certificate: Certificate) -> str:
-        said = status.value
+        """Return the status in words, with what limits or explains it."""
+        text = status.value
         if status is Status.STOPPED:
-            said = f"stopped by {self._stopped_by}"
+            text = f"stopped by {self._stopped_by}"
         if status is Status.NONFINITE and self._nonfinite:
-            return f"{said}: {self._nonfinite}"
+            return f"{text}: {self._nonfinite}"
         if status is Status.CONVERGED and math.isfinite(certificate.radius):
-            said = f"{said}, among the points within a distance of {certificate.radius:.3g}"
+            text = f"{text}, among the points within a distance of {certificate.radius:.3g}"
         if not math.isfinite(certificate.lower_bound) and status not in _NO_SOLUTION:
-            said = f"{said} ({certificate.source})"
+            text = f"{text} ({certificate.source})"
         claim = self.incumbent.claim
         if status is Status.SCHEDULE_DONE and claim is not None:
-            said = f"{said}; claimed, not proved: {claim.gap:.3g} ({claim.source})"
-        return said
+            text = f"{text}; claimed, not proved: {claim.gap:.3g} ({claim.source})"
+        return text

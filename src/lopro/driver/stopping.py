@@ -1,7 +1,7 @@
 """Stopping rules: predicates of an iterate that combine with ``|`` and ``&``.
 
-They use what the run has recorded and compute nothing. Every entry point takes one as ``stop=``; a plain
-function of an iterate is a rule, too.
+They use the records of the run and compute nothing. Every entry point accepts one as ``stop=``; a plain
+function of an iterate is a rule as well.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class Rule:
-    """A reason to stop; ``a | b`` stops when either does, ``a & b`` when both do.
+    """A stopping rule; ``a | b`` stops when either does, ``a & b`` when both do.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class _Both(Rule):
 
 @dataclass(frozen=True)
 class Value(Rule):
-    """Stop at a value that is low enough."""
+    """Stop at a value of at most ``below``."""
 
     below: float
 
@@ -91,7 +91,7 @@ class Value(Rule):
 
 @dataclass(frozen=True)
 class Gap(Rule):
-    """Stop at a certified gap, in the units of the objective."""
+    """Stop at a certified gap of at most ``below``, in the units of the objective."""
 
     below: float
 
@@ -104,7 +104,7 @@ class Gap(Rule):
 
 @dataclass(frozen=True)
 class RelativeGap(Rule):
-    """Stop at a certified relative gap."""
+    """Stop at a certified relative gap of at most ``below``."""
 
     below: float
 
@@ -117,7 +117,7 @@ class RelativeGap(Rule):
 
 @dataclass(frozen=True)
 class Seconds(Rule):
-    """Stop at the first iterate after so many seconds; ``time_limit`` also interrupts in between."""
+    """Stop at the first iterate after ``most`` seconds; ``time_limit`` also interrupts between iterates."""
 
     most: float
 
@@ -137,21 +137,21 @@ class _Count(Rule):
 
 
 class Iterations(_Count):
-    """Stop at the first iterate after so many iterations; ``max_iter`` also interrupts in between."""
+    """Stop at the first iterate after ``most`` iterations; ``max_iter`` also interrupts between iterates."""
 
     def met(self, iterate: Iterate) -> bool:
         return iterate.iterations >= self.most
 
 
 class Projections(_Count):
-    """Stop after so many projections."""
+    """Stop after ``most`` projections."""
 
     def met(self, iterate: Iterate) -> bool:
         return iterate.projections >= self.most
 
 
 class Products(_Count):
-    """Stop at the first iterate after so many products with matrices or operators."""
+    """Stop at the first iterate after ``most`` products with matrices or operators."""
 
     def met(self, iterate: Iterate) -> bool:
         return iterate.products >= self.most
@@ -159,7 +159,7 @@ class Products(_Count):
 
 @dataclass(frozen=True)
 class When(Rule):
-    """Stop when a function of the iterate says so."""
+    """Stop when a function of the iterate returns True."""
 
     function: Callable[[Iterate], Any]
 

@@ -1,4 +1,4 @@
-"""The workbench of a run: what a method may use, within the budgets of its options and counted."""
+"""The workbench of a run: counted oracles, inner iterations and projections within the budgets."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Spent(Exception):
 
 
 class RunWorkbench:
-    """Hands out oracles, inner iterations and projections, and says when a budget has run out."""
+    """The implementation of `lopro.protocol.Workbench`: it also enforces the budgets."""
 
     def __init__(
         self, problem: Problem, options: Options, deadline: Deadline, start: Array
@@ -107,10 +107,10 @@ class RunWorkbench:
         self._start = start
         self.counts, self.certificate_counts = Counts(), Counts()
         self.iterations = 0
-        #: The methods that another one has handed the problem to, in their order.
+        #: The methods that continued the run of another one, in order.
         self.methods: list[str] = []
         self.progress: Progress | None = None
-        #: Why no more work should be done; None while there is no reason.
+        #: The reason to end the run; None while there is none.
         self.ended: Status | None = None
         #: The last projected point.
         self.projected: Array | None = None
@@ -127,14 +127,14 @@ class RunWorkbench:
 
     @cached_property
     def target(self) -> Target:
-        """The required accuracy, relative to ``problem.gap_scale`` or else to a share of a typical value."""
+        """The required accuracy, relative to ``problem.gap_scale`` or to a share of a typical value."""
         tol, given = self.options.tol, self.problem.gap_scale
         at_start = self.counted, self._start, tol, self.certificate_counts
         return Target(tol, partial(_negligible_value, *at_start) if given is None else given)
 
     @cached_property
     def unit(self) -> float:
-        """A length that is typical of ``x``, which first steps are compared with."""
+        """A typical length of ``x``: the scale of first steps."""
         with self.observe():
             return self.problem.typical_size(self._start)
 
@@ -192,7 +192,7 @@ class RunWorkbench:
     @property
     def _steps_left(self) -> float:
         if self.spent:
-            return 0  # no projection is left that could make use of them
+            return 0  # without a projection their result could not be used
         limit = self.options.max_iter
         return math.inf if limit is None else limit - self.iterations
 
@@ -202,7 +202,7 @@ class RunWorkbench:
             self.ended = self.ended or Status.MAX_ITER
 
     def _interrupted(self, done: int) -> bool:
-        """Whether the run should end, by the clock, the user or a budget that ran out before."""
+        """Whether the run should end: by the clock, the user or a budget."""
         if self.progress is not None:
             self.progress.tick(self.iterations + done, self.counts)
         if self.deadline.passed:
@@ -259,7 +259,7 @@ class RunWorkbench:
 
 
 def _negligible_value(problem: Problem, start: Array, tol: float, counts: Counts) -> float:
-    """Return the value below which values count as zero in relative gaps; it evaluates f at the start."""
+    """Return the value below which others count as zero in relative gaps; f is evaluated at the start."""
     with counting(counts):
         typical = problem.typical_value(start)
     return negligible_share(tol) * typical if math.isfinite(typical) else 0.0
