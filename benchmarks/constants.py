@@ -40,6 +40,7 @@ _PROGRAMS = "constants_newton:programs"
 #: Functions that yield the problems of a package, as ``module:function`` of this folder.
 FAMILIES = {
     "basis_pursuit": ("bpdn.counted:calls",),
+    "batch": ("constants_batch:calls",),
     "newton": (_VECTORS,),
     "newton.programs": (_PROGRAMS,),
     "newton.systems": (_VECTORS, _PROGRAMS),

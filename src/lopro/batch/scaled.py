@@ -13,8 +13,8 @@ from lopro.linalg.batched import add_to_diagonals, largest, positive_or_one, tim
 __all__ = ["ScaledPrograms", "chosen"]
 
 #: Rounds of Ruiz's equilibration ("A scaling algorithm to equilibrate both rows and columns norms in
-#: matrices", 2001): each replaces the largest entries by their square roots, so that 1e12
-#: becomes 1e1.5.
+#: matrices", 2001): each replaces the largest entries by their square roots, so that 1e12 becomes 1e1.5. 0
+#: takes 34 % more steps in ``python -m benchmarks.constants batch``, 30 takes 2 % fewer.
 _ROUNDS = 3
 #: Rows with larger ratios of multipliers and slacks are left out of the systems, which would overflow.
 _LARGEST = 1e200

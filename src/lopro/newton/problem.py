@@ -117,8 +117,8 @@ class Composite:
 
 def _unsupported(term: Term) -> str:
     return (
-        f"{type(term.atom).__name__} has neither second derivatives nor a prox at hand; "
-        "lopro.Auto() needs none"
+        f"{type(term.atom).__name__} has neither second derivatives nor a prox; "
+        "use lopro.Auto(), which requires neither"
     )
 
 

@@ -27,7 +27,7 @@ __all__ = ["cliques", "order_of_engines", "solve", "work_of_a_step"]
 #: Attempts with Clarabel: whether the program is scaled beforehand, as Clarabel scales it, too, and the
 #: required accuracy. If that cannot be reached, the answer may be worse than with a lower accuracy.
 _ATTEMPTS = (False, 1e-8), (True, 1e-8), (True, 1e-10)
-#: Outer steps after which rays are checked, and a proof is attempted in any case.
+#: Outer steps after which rays are checked and a proof is attempted, whatever its estimate.
 _CHECKS = frozenset(int(8 * 1.4**k) for k in range(40))
 #: Number of outer steps without smaller residuals after which a run has stalled.
 _WAITING = 300
