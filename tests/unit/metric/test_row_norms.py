@@ -56,6 +56,15 @@ def test_the_prox_minimises(rng: np.random.Generator) -> None:
         assert g.any() == (np.linalg.norm(v / units) > weight)
 
 
+def test_the_prox_has_the_units_of_its_point(rng: np.random.Generator) -> None:
+    V, units = rng.standard_normal((20, 4)), 10.0 ** rng.uniform(-1, 1, 4)
+    found = row_prox(V, 0.1 * np.ones(20), units)
+    assert found.any(axis=1).sum() >= 10
+    for unit in (2.0**-60, 2.0**60):
+        scaled = row_prox(unit * V, 0.1 * unit * np.ones(20), units)
+        np.testing.assert_array_equal(scaled, unit * found)
+
+
 def test_rows_vanish_exactly_where_they_should() -> None:
     V = np.array([[3.0, 4.0], [0.3, 0.4]])
     np.testing.assert_allclose(row_prox(V, np.ones(2), np.ones(2)), [[2.4, 3.2], [0.0, 0.0]])

@@ -190,13 +190,14 @@ def test_smooth_flag_is_not_trusted_blindly() -> None:
 
 @pytest.mark.parametrize("smooth", [False, True])
 def test_empty_sets(smooth: bool) -> None:
-    with pytest.raises(InfeasibleError):
+    with pytest.raises(InfeasibleError) as caught:
         project_sublevel(
             np.array([2.0, 1.0]),
             lambda z: float(z @ z) + 1.0,
             lambda z: 2.0 * z,
             smooth=smooth,
         )
+    assert caught.value.radius == math.inf
     with pytest.raises(InfeasibleError, match="positive everywhere"):
         project_sublevel(np.ones(2), lambda z: 1.0, lambda z: 0.0 * z, smooth=smooth)
 

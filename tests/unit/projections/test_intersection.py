@@ -192,6 +192,13 @@ def test_dykstra_stalls_and_moves_on() -> None:
     np.testing.assert_allclose(Intersection(box, half).project(x), [1.0, 1.0], atol=1e-12)
 
 
+def test_an_intersection_of_one_set_is_this_set() -> None:
+    x = np.array([3.0, -4.0])
+    np.testing.assert_allclose(
+        Intersection(ResidualBall(np.eye(2), 0.0 * x, 1.0)).project(x), x / 5.0, rtol=1e-11
+    )
+
+
 def test_alternating_projections_would_end_at_a_wrong_point() -> None:
     """The l1 ball and ``z_1 <= 1/4``: ``x - p = 5/4 (1, 1) + 3/2 (1, 0)`` proves that p is nearest."""
     half, ball = Polyhedron(np.array([[1.0, 0.0]]), np.array([0.25])), L1Ball(2)

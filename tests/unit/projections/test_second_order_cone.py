@@ -44,6 +44,17 @@ def test_a_projection_is_that_of_another_solver(shape: tuple[int, int], seed: in
     assert np.linalg.norm(z - x) <= np.linalg.norm(reference.x - x) * (1.0 + 1e-9)
 
 
+def test_the_boundary_is_an_equation_with_its_slope() -> None:
+    A, b = np.array([[1.0, 2.0], [0.0, -1.0]]), np.array([0.5, 1.0])
+    cone = SecondOrderCone(A, b, np.array([0.3, -0.2]), 4.0)
+    z, one = np.array([1.5, -0.5]), np.ones(3)
+    (equation,) = cone.boundary(z, 0.0 * one, np.array([np.sqrt(2.0), 1.0, 1.0]))
+    assert equation.value(z) == pytest.approx(np.linalg.norm(A @ z + b) - 4.55, rel=1e-14)
+    for step in 1e-5 * np.eye(2):
+        change = equation.value(z + step) - equation.value(z - step)
+        assert change == pytest.approx(2.0 * equation.slope(z) @ step, rel=1e-8)
+
+
 def test_the_apex_is_the_projection_of_what_its_multipliers_reach() -> None:
     rng = np.random.default_rng(3)
     A, c, apex = rng.standard_normal((2, 4)), rng.standard_normal(4), rng.standard_normal(4)
