@@ -1,4 +1,4 @@
-"""Estimators for scikit-learn: they go into pipelines, searches and clones like its own.
+"""Estimators with the interface of scikit-learn, for pipelines, searches and clones.
 
 They need scikit-learn 1.7 or newer: ``pip install "lopro[sklearn]"``.
 """

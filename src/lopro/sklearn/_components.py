@@ -1,4 +1,4 @@
-"""Factors of a learned matrix."""
+"""`components_of`: factors of a learned matrix, and checks of their arguments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def sample_vector(name: str, values: Any) -> np.ndarray:
 
 
 def check_components(n_components: Any, features: int) -> None:
-    """Raise `ValueError` unless this is a possible number of components."""
+    """Raise `ValueError` unless ``n_components`` is valid."""
     whole = isinstance(n_components, Integral) and not isinstance(n_components, bool)
     if not (n_components in (None, "rank") or (whole and 1 <= n_components <= features)):
         raise ValueError(
@@ -28,13 +28,13 @@ def check_components(n_components: Any, features: int) -> None:
 
 
 def components_of(A: np.ndarray, n_components: Any = "rank") -> np.ndarray:
-    """Return ``L`` with ``A = L'L``, largest eigenvalues first: ``n_components`` rows, one at least.
+    """Return ``L`` with ``A = L'L``, largest eigenvalues first: ``n_components`` rows, at least one.
 
-    The decomposition is that of the features in use; the others have zeros, in ``A`` as in ``L``.
+    The submatrix of the features in use is decomposed; for others ``L`` has columns of zeros.
     """
     used = np.flatnonzero(A.any(axis=0))
     values, vectors = np.linalg.eigh(A[np.ix_(used, used)])
-    # Zero eigenvalues were lifted by a little more than rounding.
+    # The solver raises zero eigenvalues by slightly more than their rounding errors.
     negligible = max(1e-12, 4 * len(A) * float(np.finfo(A.dtype).eps))
     rank = max(1, int((values > negligible * max(values.max(initial=0.0), 0.0)).sum()))
     rows = rank

@@ -1,4 +1,4 @@
-"""Choosing the weight of a penalty, and the share of the l1 norm, by the mean loss on test samples."""
+"""Choice of the weight of a penalty, and of the share of the l1 norm, by the mean loss on test samples."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lopro.core.validation import check_number
 
 __all__ = ["Choice", "check_share", "choose", "given_grid", "take_fit"]
 
-#: What a cross-validated estimator takes from the fit to all data.
+#: The attributes that a cross-validated estimator copies from the fit to all data.
 FITTED = ("coef_", "intercept_", "dual_gap_", "n_iter_")
 
 
@@ -45,7 +45,7 @@ def choose(
     folds : list of (array, array)
         Indices of training and test samples.
     sample_weight : array, optional
-        Folds count by the sum of the weights of their test samples.
+        The weight of a fold is the sum of those of its test samples.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def choose(
 
 
 def given_grid(name: str, values: Any) -> np.ndarray | None:
-    """Return the weights that the user gives, rising; None where only their number is given."""
+    """Return the given weights in ascending order; None if only their number is given."""
     if np.ndim(values) != 1:
         return None
     return np.sort([check_number(name, value, minimum=0.0, exclusive=True) for value in values])
@@ -84,6 +84,6 @@ def check_share(value: Any, without: str) -> float:
 
 
 def take_fit(estimator: Any, model: Any) -> None:
-    """Give the estimator the attributes of a fitted model."""
+    """Copy the attributes of a fitted model to an estimator."""
     for name in FITTED:
         setattr(estimator, name, getattr(model, name))

@@ -1,4 +1,4 @@
-"""The residual ball in regression terms: centred data, and a radius that is always attainable."""
+"""The residual ball of a regression: reduced data, and an attainable radius."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lopro.errors import InfeasibleError
 
 __all__ = ["Regression"]
 
-#: Operations of a factorisation that may precede a fit, about a second.
+#: The largest ``rows columns^2`` of a factorisation that precedes a fit: about a second.
 _ROTATED = 1e9
 
 
@@ -22,7 +22,8 @@ _ROTATED = 1e9
 class Regression:
     """``|X x - y|`` up to a constant: ``|X x - y|^2 = |A x - b|^2 + left^2``.
 
-    ``left`` is a part of the residual that no ``x`` can change; tall dense data have all of it there.
+    ``left`` is the norm of the part of the residual that does not depend on ``x``; it is 0 unless the data
+    are tall and dense.
     """
 
     A: Any
@@ -32,14 +33,14 @@ class Regression:
 
     @staticmethod
     def of(X: Any, y: np.ndarray, positive: bool) -> Regression:
-        """Rotate tall dense data into as many rows as their rank; leave the rest as it is."""
+        """Reduce tall dense data to as many rows as their rank; return other data unchanged."""
         tall = isinstance(X, np.ndarray) and X.shape[0] > X.shape[1]
         A, b, left = _rotated(X, y) if tall else (X, y, 0.0)
         return Regression(A, b, left, positive)
 
     @staticmethod
     def short(X: Any, y: np.ndarray) -> tuple[Any, np.ndarray]:
-        """Return data with the same residuals up to a constant, in fewer rows where that costs little."""
+        """Return data with the same residuals up to a constant, in fewer rows if the reduction is cheap."""
         rows, columns = X.shape
         if rows > columns and rows * columns**2 <= _ROTATED:
             found = Regression.of(X, y, positive=False)
@@ -48,18 +49,18 @@ class Regression:
 
     @cached_property
     def least(self) -> float:
-        """The least value that ``|A x - b|`` can have (with ``x >= 0`` where that is required)."""
+        """The minimum of ``|A x - b|``, subject to ``x >= 0`` if required."""
         return _least_residual(self.A, self.b, self.positive)
 
     @property
     def size(self) -> float:
-        """The norm of ``b``: the radius from which on ``x = 0`` will do."""
+        """The norm of ``b``: for radii not below it ``x = 0`` is optimal."""
         return float(np.linalg.norm(self.b))
 
     def radius(self, sigma: float | None, relative_sigma: float) -> float:
-        """Return the radius for ``A x - b``, from an absolute one or relative to what is explained."""
+        """Return the radius for ``A x - b``, from an absolute one or one relative to the explained part."""
         if sigma is None:
-            # At a least-squares solution fit and residual are orthogonal, with x >= 0 too.
+            # At a least-squares solution fit and residual are orthogonal, also subject to x >= 0.
             explained = math.sqrt(max(0.0, self.size**2 - self.least**2))
             return math.hypot(self.least, relative_sigma * explained)
         if sigma < self.left:
@@ -70,7 +71,7 @@ class Regression:
 
 
 def _rotated(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """Replace ``X`` by its triangular factor: fewer rows, and nothing of the problem is lost."""
+    """Return an equivalent problem with the triangular factor of ``X``, and the constant residual."""
     Q, R, order = scipy.linalg.qr(X, mode="economic", pivoting=True)
     size = np.abs(R.diagonal())
     rank = int((size > size[0] * max(X.shape) * np.finfo(X.dtype).eps).sum())
@@ -82,7 +83,7 @@ def _rotated(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, floa
 
 
 def _least_residual(A: Any, b: np.ndarray, positive: bool) -> float:
-    """Return the residual of a least-squares solution: never less than the least possible one."""
+    """Return the residual of a least-squares solution, an upper bound of the least residual."""
     if positive and isinstance(A, np.ndarray):
         residual = float(scipy.optimize.nnls(A, b)[1])
     elif positive:
@@ -91,8 +92,8 @@ def _least_residual(A: Any, b: np.ndarray, positive: bool) -> float:
         residual = math.sqrt(2.0 * found.cost)
     else:
         operator = scipy.sparse.linalg.aslinearoperator(A)
-        b = b.astype(np.float64)  # its estimates overflow in single precision
+        b = b.astype(np.float64)  # estimates of LSMR overflow in single precision
         x = scipy.sparse.linalg.lsmr(operator, b, atol=1e-12, btol=1e-12, conlim=0.0)[0]
         residual = float(np.linalg.norm(operator.matvec(x) - b))
-    # Where the data can be fitted exactly, the residual is the accuracy of the solver.
+    # If an exact fit exists, the residual is the accuracy of the solver.
     return residual if residual > 1e-6 * float(np.linalg.norm(b)) else 0.0

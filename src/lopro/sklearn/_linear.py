@@ -65,7 +65,7 @@ class Centred:
 
     @cached_property
     def A(self) -> Any:
-        """The features; sparse ones are not filled in."""
+        """The centred and weighted features; of sparse ones an operator, without filling them in."""
         if scipy.sparse.issparse(self.X) and self.fit_intercept:
             return _CentredSparse(self.X, self.means, self.roots)
         if scipy.sparse.issparse(self.X):
@@ -75,7 +75,7 @@ class Centred:
         return centred if self.roots is None else self.roots[:, None] * centred
 
     def target(self, k: int) -> np.ndarray:
-        """Return one target."""
+        """Return one centred and weighted target."""
         centred = self.y.reshape(len(self.y), -1)[:, k] - self.offsets[k]
         return np.asarray(centred if self.roots is None else self.roots * centred)
 
@@ -107,7 +107,7 @@ class _CentredSparse(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
 class SparseLinearRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """A linear model with few nonzero coefficients; subclasses solve for one target of centred data."""
 
-    #: Advice in the warning about an answer without a proof.
+    #: Advice in the warning about an answer that is not certified.
     _advice = "Increase alpha, tol or max_iter, or scale the features."
 
     def __sklearn_tags__(self) -> Any:
@@ -118,7 +118,7 @@ class SparseLinearRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Find the coefficients.
+        """Fit the coefficients.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class SparseLinearRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         return attributes(result.x) | {"n_iter_": result.iterations} | others
 
     def _solve(self, data: Centred, y: np.ndarray, **options: Any) -> tuple[Result, dict[str, Any]]:
-        """Return the solution for one centred target, and the attributes that other models do not have."""
+        """Return the solution for one centred target, and the attributes of this model alone."""
         raise NotImplementedError
 
     def _checked(self, X: Any, y: Any, weights: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
@@ -205,7 +205,7 @@ class SparseLinearRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         return [row.astype(columns.dtype) for row in np.atleast_2d(coef)]
 
     def _store(self, fits: list[dict[str, Any]], single: bool) -> None:
-        """Keep the attributes of all targets: counts are added, or the largest is taken."""
+        """Set the attributes: the largest number of iterations, the sum of projections, arrays of others."""
         for name in fits[0]:
             values = [fit[name] for fit in fits]
             if name in ("n_iter_", "n_projections_"):

@@ -1,4 +1,4 @@
-"""The threshold of the distance up to which a pair counts as similar."""
+"""`best_threshold`: the distance up to which a pair is classified as similar."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STRATEGIES = ("accuracy", "f_beta", "max_tpr", "max_tnr")
 
 
 def check_calibration(strategy: Any = "accuracy", min_rate: Any = None, beta: Any = 1.0) -> None:
-    """Raise `ValueError` unless these say what a threshold is to be good for."""
+    """Raise `ValueError` unless these are valid arguments of `best_threshold`."""
     if strategy not in STRATEGIES:
         raise ValueError(f"strategy must be one of {', '.join(STRATEGIES)}, got {strategy!r}")
     if strategy == "f_beta" and not isinstance(beta, Real):
@@ -31,18 +31,18 @@ def best_threshold(
     min_rate: float | None = None,
     beta: float = 1.0,
 ) -> float:
-    """Return the distance up to which pairs should count as similar.
+    """Return the distance up to which pairs are best classified as similar.
 
     Parameters
     ----------
     distances : array of shape (n_pairs,)
         Distances of pairs.
     similar : array of bool
-        Whether each pair is similar indeed.
+        Whether each pair is similar.
     strategy : {"accuracy", "f_beta", "max_tpr", "max_tnr"}
-        What is to be large: the share of right decisions; the F score with this ``beta``; the share of
-        similar pairs that are found, with at least ``min_rate`` of the others found too; or the other way
-        round.
+        The quantity to maximise: the accuracy; the F score with this ``beta``; the true positive rate
+        subject to a true negative rate of at least ``min_rate``; or the true negative rate subject to a true
+        positive rate of at least ``min_rate``.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def best_threshold(
     """
     cuts, positives, negatives = _counts(distances, similar)
     with np.errstate(invalid="ignore", divide="ignore"):
-        # Of none, no share is right.
+        # Rates of no pairs are 0.
         hits = np.nan_to_num(positives / positives[-1])
         others = np.nan_to_num(1.0 - negatives / negatives[-1])
         precision = np.nan_to_num(positives / (positives + negatives))
@@ -65,16 +65,16 @@ def best_threshold(
         if beta == 0.0:
             quality = precision
     else:
-        kept, asked = (hits, others) if strategy == "max_tpr" else (others, hits)
-        quality = np.where(asked >= (min_rate or 0.0), kept, -math.inf)
+        maximised, bounded = (hits, others) if strategy == "max_tpr" else (others, hits)
+        quality = np.where(bounded >= (min_rate or 0.0), maximised, -math.inf)
     return float(cuts[np.argmax(quality)])
 
 
 def _counts(distances: np.ndarray, similar: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return thresholds, ascending from one that accepts nothing, and how many of each kind are accepted."""
+    """Return ascending thresholds, from one that accepts no pair, and the numbers accepted of each kind."""
     order = np.argsort(distances, kind="stable")
     cuts, ends = distances[order], np.cumsum(similar[order])
-    # Pairs of one distance are accepted together.
+    # Pairs with equal distances are accepted together.
     last = np.append(cuts[1:] > cuts[:-1], True)
     accepted = np.arange(1, len(cuts) + 1)[last]
     positives = np.concatenate([[0], ends[last]]).astype(float)

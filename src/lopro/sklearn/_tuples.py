@@ -1,4 +1,4 @@
-"""Samples and pairs as users hand them over: themselves, or indices that a preprocessor looks up."""
+"""Samples and pairs, given as arrays or as indices that a preprocessor looks up."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SampleTable:
 
 
 def preprocessor_from(given: Any) -> Preprocessor | None:
-    """Return the function that looks up samples: the rows of an array, or the function given."""
+    """Return the function that looks up samples: in the rows of an array, or the given function."""
     if given is None or callable(given):
         return given  # type: ignore[no-any-return]
     if isinstance(given, str) or not (hasattr(given, "__len__") or hasattr(given, "shape")):
@@ -45,7 +45,7 @@ def preprocessor_from(given: Any) -> Preprocessor | None:
 
 
 def looked_up(X: Any, preprocessor: Preprocessor | None) -> Any:
-    """Return samples; where ``X`` has one dimension, those that its entries are the indices of."""
+    """Return the samples ``X``, or those with the indices ``X`` if it has one dimension."""
     check_unmasked("X", X)
     if preprocessor is None or _dimensions(X) != 1:
         return X

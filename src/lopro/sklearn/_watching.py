@@ -1,4 +1,4 @@
-"""Common code of all estimators: dtypes, scikit-learn's callbacks, a warning without a proof."""
+"""Common code of all estimators: dtypes, callbacks of scikit-learn, warnings without a certificate."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ try:
 except ImportError:  # before scikit-learn 1.9 there were no callbacks to support
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Nothing to support."""
+        """An empty base class: this version of scikit-learn has no callbacks."""
 
     def with_callbacks(method: Any) -> Any:
-        """Return the method as it is."""
+        """Return the method unchanged."""
         return method
 
 
 __all__ = ["FLOATS", "CallbackSupportMixin", "FitWatcher", "check_outcome", "with_callbacks"]
 
-#: Precisions that data keep.
+#: Dtypes that are preserved.
 FLOATS = [np.float64, np.float32]
 
 
@@ -64,9 +64,9 @@ class FitWatcher:
 
 
 def check_outcome(result: Result, advice: str) -> None:
-    """Raise where there is no point to give; warn where the certificate does not reach ``tol``."""
+    """Raise an error if there is no solution; warn if the certificate does not attain ``tol``."""
     if result.status is Status.INFEASIBLE:
-        raise InfeasibleError(f"no coefficients leave so small a residual. {advice}")
+        raise InfeasibleError(f"no coefficients have so small a residual. {advice}")
     if not result.success:
         warnings.warn(
             f"not certified: {result.message}; the relative duality gap is "

@@ -1,4 +1,4 @@
-"""Basis pursuit denoising as a regressor: coefficients of least l1 norm that fit ``y`` up to a radius."""
+"""Basis pursuit denoising as a regressor: coefficients of least l1 norm with a bounded residual."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ __all__ = ["BasisPursuitDenoising"]
 class BasisPursuitDenoising(SparseLinearRegressor):
     """Linear regression by ``min |coef|_1`` subject to ``|X coef + intercept - y| <= sigma``.
 
-    The Lasso has a weight between norm and residual; here the bound of the residual is given,
-    which is what is known when the noise is. For every ``sigma`` there is an ``alpha`` with which the Lasso
-    finds the same coefficients.
+    The Lasso weights the norm against the residual; here a bound of the residual is given, which follows
+    from the size of the noise. For every ``sigma`` there is an ``alpha`` for which the Lasso has the same
+    solution.
 
     Parameters
     ----------
     sigma : float, optional
         Bound of the norm of the residual on the training data (not its mean square: it grows with
-        the square root of the number of samples). By default `relative_sigma` decides.
+        the square root of the number of samples). By default it follows from `relative_sigma`.
     relative_sigma : float, default=0.1
-        Without ``sigma``: how much of what the features can explain may stay unexplained, as a ratio of
-        norms in (0, 1]. With ``r`` the residual of least squares and ``e`` the part of the centred ``y``
-        that least squares explains, ``sigma_ = sqrt(|r|^2 + (relative_sigma |e|)^2)``: attainable on any
-        data, in any fold. Where least squares fits exactly, R^2 on the training data is at least
+        Without ``sigma``: the share, in (0, 1] and as a ratio of norms, of the part explained by least
+        squares that may remain unexplained. With the residual ``r`` of least squares and the part ``e`` of
+        the centred ``y`` that it explains, ``sigma_ = sqrt(|r|^2 + (relative_sigma |e|)^2)``, which is
+        attainable for any data. If least squares fits exactly, R^2 on the training data is at least
         ``1 - relative_sigma**2``.
     fit_intercept : bool, default=True
-        Add a constant, which costs nothing.
+        Add a constant, which is not penalised.
     positive : bool, default=False
-        Ask for nonnegative coefficients.
+        Require nonnegative coefficients.
     method : Method, optional
         As in `lopro.bpdn`.
     tol : float, default=1e-6
-        Certified relative gap to reach, as in `lopro.solve`. With float32 data, rounding ends progress
-        near 1e-6.
+        Certified relative gap to reach, as in `lopro.solve`. With float32 data, rounding limits it to about
+        1e-6.
     max_iter : int, optional
         Limit of iterations; none by default.
     warm_start : bool, default=False
-        Start from the coefficients of the fit before.
+        Start from the coefficients of the previous fit.
     verbose : int, default=0
         Show progress on the terminal.
 
@@ -56,7 +56,7 @@ class BasisPursuitDenoising(SparseLinearRegressor):
     intercept_ : float or ndarray of shape (n_targets,)
         The constant; 0.0 without ``fit_intercept``.
     n_iter_ : int
-        Iterations, the largest number where there are several targets.
+        Number of iterations; the largest one of several targets.
     dual_gap_ : float or ndarray of shape (n_targets,)
         ``|coef|_1`` is at most this much above the optimum. It is proved, not estimated.
     sigma_ : float or ndarray of shape (n_targets,)
@@ -64,7 +64,7 @@ class BasisPursuitDenoising(SparseLinearRegressor):
     n_projections_ : int
         Projections on the residual ball, of all targets.
     n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        As in all estimators of scikit-learn.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The LASSO and the elastic net as regressors, with scikit-learn's parameters and a proved gap."""
+"""The LASSO and the elastic net as regressors, with the parameters of scikit-learn and a proved gap."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["ElasticNet", "Lasso"]
 
 
 class ElasticNet(SparseLinearRegressor):
-    """Linear regression with a penalty of the coefficients, l1 and squared.
+    """Linear regression with an l1 and a squared l2 penalty of the coefficients.
 
     Minimises ``|y - X coef - intercept|^2 / (2 n) + alpha (l1_ratio |coef|_1 + (1 - l1_ratio) |coef|^2 / 2)``
     with ``n`` samples, as ``sklearn.linear_model.ElasticNet`` does.
@@ -29,16 +29,16 @@ class ElasticNet(SparseLinearRegressor):
     l1_ratio : float, default=0.5
         Share of the l1 norm, in (0, 1].
     fit_intercept : bool, default=True
-        Add a constant, which costs nothing.
+        Add a constant, which is not penalised.
     positive : bool, default=False
-        Ask for nonnegative coefficients.
+        Require nonnegative coefficients.
     tol : float, default=1e-6
-        Certified relative gap to reach, as in `lopro.solve`. With float32 data, rounding ends progress
-        near 1e-6.
+        Certified relative gap to reach, as in `lopro.solve`. With float32 data, rounding limits it to about
+        1e-6.
     max_iter : int, optional
         Limit of iterations; none by default.
     warm_start : bool, default=False
-        Start from the coefficients of the fit before.
+        Start from the coefficients of the previous fit.
     verbose : int, default=0
         Show progress on the terminal.
 
@@ -51,9 +51,9 @@ class ElasticNet(SparseLinearRegressor):
     dual_gap_ : float or ndarray of shape (n_targets,)
         The objective is at most this much above the optimum. It is proved, not estimated.
     n_iter_ : int
-        Iterations, the largest number where there are several targets.
+        Number of iterations; the largest one of several targets.
     n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        As in all estimators of scikit-learn.
 
     Examples
     --------

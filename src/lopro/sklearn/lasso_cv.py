@@ -1,4 +1,4 @@
-"""The LASSO and the elastic net with the weight of the penalty chosen by cross-validation."""
+"""The LASSO and the elastic net with a weight of the penalty chosen by cross-validation."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ __all__ = ["ElasticNetCV", "LassoCV"]
 
 
 class ElasticNetCV(SparseLinearRegressor):
-    """`ElasticNet` whose ``alpha``, and ``l1_ratio`` where several are given, have the least mean test error.
+    """`ElasticNet` with ``alpha``, and ``l1_ratio`` if several are given, of least mean test error.
 
     Parameters
     ----------
     l1_ratio : float or list of float, default=0.5
         Shares of the l1 norm to try, in (0, 1].
     eps : float, default=1e-3
-        The smallest weight over the largest.
+        The ratio of the smallest weight to the largest.
     alphas : int or array, default=100
-        How many weights to try, from the least one for which the solution is zero down to ``eps`` of it; or
-        the weights.
+        The number of weights to try, from the least one for which the solution is zero down to ``eps`` times
+        it; or the weights.
     fit_intercept, positive, tol
         As in `ElasticNet`.
     cv : int, splitter or iterable, optional
@@ -39,9 +39,9 @@ class ElasticNetCV(SparseLinearRegressor):
     Attributes
     ----------
     alpha_, l1_ratio_ : float
-        What was chosen.
+        The chosen values.
     alphas_ : ndarray of shape (n_alphas,)
-        The weights that were tried with the ``l1_ratio`` chosen.
+        The weights tried with the chosen ``l1_ratio``.
     mse_path_ : ndarray of shape (n_l1_ratios, n_alphas, n_folds)
         Mean squared errors on the test data; without the first axis for a single ``l1_ratio``.
     coef_, intercept_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
@@ -132,7 +132,7 @@ class ElasticNetCV(SparseLinearRegressor):
         take_fit(self, model)
 
     def _grid(self, data: Centred, share: float) -> np.ndarray:
-        """Return the weights to try, the largest first."""
+        """Return the weights to try in descending order."""
         given = given_grid("alphas", self.alphas)
         if given is not None:
             return given[::-1]
@@ -140,7 +140,7 @@ class ElasticNetCV(SparseLinearRegressor):
         A = data.A
         pulled = A.rmatvec(y) if hasattr(A, "rmatvec") else A.T @ y
         most = float((pulled if self.positive else np.abs(pulled)).max()) / (share * data.total)
-        # If no column correlates with y, every weight gives zero.
+        # If all correlations with y are zero, so is the solution for every weight.
         most = max(most, float(np.finfo(data.X.dtype).tiny) ** 0.5)
         return np.asarray(most * np.geomspace(1.0, self.eps, count))
 
@@ -171,7 +171,7 @@ class ElasticNetCV(SparseLinearRegressor):
 
 
 class LassoCV(ElasticNetCV):
-    """`Lasso` whose ``alpha`` has the least mean test error.
+    """`Lasso` with the ``alpha`` of least mean test error.
 
     Parameters
     ----------

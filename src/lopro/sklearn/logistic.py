@@ -1,4 +1,4 @@
-"""Sparse logistic regression as classifiers, with the parameters of scikit-learn and a proved gap."""
+"""Sparse logistic regression as a classifier, with the parameters of scikit-learn and a proved gap."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ADVICE = "Decrease C, increase tol or max_iter, or scale the features."
 
 
 class SparseClassifier(CallbackSupportMixin, LinearClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Two classes, and a linear score with few features; subclasses fit it."""
+    """A classifier of two classes by a sparse linear score; subclasses fit it."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -50,7 +50,7 @@ class SparseClassifier(CallbackSupportMixin, LinearClassifierMixin, BaseEstimato
         return np.stack([scipy.special.log_expit(-score), scipy.special.log_expit(score)], axis=1)
 
     def _checked(self, X: Any, y: Any, weights: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
-        """Return checked samples, labels of -1 and 1, and weights; keep the classes."""
+        """Return checked samples, labels of -1 and 1, and weights; set ``classes_``."""
         refuse_complex(X)
         check_unmasked("X", X)
         X, y = validate_data(self, X, y, accept_sparse=["csr", "csc"], dtype=FLOATS)
@@ -73,12 +73,12 @@ class SparseClassifier(CallbackSupportMixin, LinearClassifierMixin, BaseEstimato
         return X, np.where(y == self.classes_[1], 1.0, -1.0), weights
 
     def _penalties(self, C: Any, share: float) -> tuple[Any, Any]:
-        """Return the weights of the norm and of the ridge that a C stands for."""
+        """Return the weights of the l1 norm and of the squared norm for a value of C."""
         return share / C, (1.0 - share) / C
 
 
 class SparseLogisticRegression(SparseClassifier):
-    """Logistic regression of two classes with a penalty of the coefficients, l1 and possibly squared.
+    """Logistic regression of two classes with an l1 and possibly a squared l2 penalty.
 
     Minimises ``C sum_i log(1 + exp(-b_i (x_i coef + intercept))) + l1_ratio |coef|_1
     + (1 - l1_ratio) |coef|^2 / 2`` for labels ``b_i`` of -1 and 1, as scikit-learn's ``LogisticRegression``
@@ -91,23 +91,23 @@ class SparseLogisticRegression(SparseClassifier):
     l1_ratio : float, default=1.0
         Share of the l1 norm, in (0, 1].
     fit_intercept : bool, default=True
-        Add a constant, which costs nothing.
+        Add a constant, which is not penalised.
     positive : bool, default=False
-        Ask for nonnegative coefficients.
+        Require nonnegative coefficients.
     tol : float, default=1e-6
-        Certified relative gap to reach, as in `lopro.solve`. With float32 data, rounding ends progress
-        near 1e-6.
+        Certified relative gap to reach, as in `lopro.solve`. With float32 data, rounding limits it to about
+        1e-6.
     max_iter : int, optional
         Limit of iterations; none by default.
     warm_start : bool, default=False
-        Start from the coefficients of the fit before.
+        Start from the coefficients of the previous fit.
     verbose : int, default=0
         Show progress on the terminal.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-        The classes; the second one has the positive scores.
+        The classes; positive scores belong to the second one.
     coef_ : ndarray of shape (1, n_features)
         The coefficients.
     intercept_ : ndarray of shape (1,)
@@ -117,7 +117,7 @@ class SparseLogisticRegression(SparseClassifier):
     n_iter_ : int
         Iterations.
     n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        As in all estimators of scikit-learn.
 
     Examples
     --------
@@ -153,7 +153,7 @@ class SparseLogisticRegression(SparseClassifier):
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Find the coefficients.
+        """Fit the coefficients.
 
         Parameters
         ----------
@@ -198,7 +198,7 @@ class SparseLogisticRegression(SparseClassifier):
         return self
 
     def _attributes(self, x: np.ndarray) -> dict[str, Any]:
-        """Return the fitted attributes at coefficients, with the intercept behind them if there is one."""
+        """Return the fitted attributes for coefficients, of which the last one is the intercept, if any."""
         if not self.fit_intercept:
             return {"coef_": x[None, :], "intercept_": np.zeros(1, dtype=x.dtype)}
         return {"coef_": x[None, :-1], "intercept_": x[-1:]}

@@ -1,4 +1,4 @@
-"""Sparse logistic regression with the weight of the penalty chosen by cross-validation."""
+"""Sparse logistic regression with a weight of the penalty chosen by cross-validation."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ __all__ = ["SparseLogisticRegressionCV"]
 
 
 class SparseLogisticRegressionCV(SparseClassifier):
-    """`SparseLogisticRegression` whose ``C``, and ``l1_ratio`` if there are several, lose least on tests.
+    """`SparseLogisticRegression` with ``C``, and ``l1_ratio`` if several are given, of least test loss.
 
     Parameters
     ----------
     Cs : int or array, default=20
-        How many C to try, from the largest one for which the solution is zero up to ``1 / eps`` of it; or the
-        numbers themselves.
+        The number of values of C to try, from the largest one for which the solution is zero up to
+        ``1 / eps`` times it; or the values.
     l1_ratio : float or list of float, default=1.0
         Shares of the l1 norm to try, in (0, 1].
     eps : float, default=1e-2
-        The smallest C over the largest.
+        The ratio of the smallest C to the largest.
     fit_intercept, positive, tol
         As in `SparseLogisticRegression`.
     cv : int, splitter or iterable, optional
-        As everywhere in scikit-learn; five folds with the classes in proportion by default.
+        As in scikit-learn; five stratified folds by default.
 
     Attributes
     ----------
     C_, l1_ratio_ : float
-        The chosen ones.
+        The chosen values.
     Cs_ : ndarray of shape (n_Cs,)
-        The C tried with ``l1_ratio_``, the smallest first.
+        The values of C tried with ``l1_ratio_``, in ascending order.
     log_loss_path_ : ndarray of shape (n_l1_ratio, n_Cs, n_folds)
         Mean log losses on the test data; without the first axis for a single ``l1_ratio``.
     classes_, coef_, intercept_, dual_gap_, n_iter_, n_features_in_, feature_names_in_
@@ -116,13 +116,13 @@ class SparseLogisticRegressionCV(SparseClassifier):
     def _grid(
         self, X: Any, labels: np.ndarray, weights: np.ndarray | None, share: float
     ) -> np.ndarray:
-        """Return the C to try, the smallest first."""
+        """Return the values of C to try, in ascending order."""
         given = given_grid("Cs", self.Cs)
         if given is not None:
             return given
         count = check_count("Cs", self.Cs)
         data = LogisticData(X, labels, self.fit_intercept, None, weights, self.positive)
-        # Where nothing correlates with the labels every C gives zero.
+        # If all correlations with the labels are zero, so is the solution for every C.
         most = max(data.largest(), float(np.finfo(X.dtype).tiny) ** 0.5)
         return np.asarray(share / most * np.geomspace(1.0, 1.0 / self.eps, count))
 

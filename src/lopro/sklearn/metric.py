@@ -1,4 +1,4 @@
-"""Sparse metric learning as a transformer, with the names that metric-learn has made usual."""
+"""Sparse metric learning as a transformer, with the interface of metric-learn."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ class SparseMetricLearner(
 ):
     """A Mahalanobis metric with few off-diagonal entries, from labels or from pairs.
 
-    It finds ``A``, positive semidefinite, such that the squared distance ``(x - x')'A(x - x')`` is near 0 for
-    samples of one class and near 2 for samples of two. The objective is convex, and how far ``A`` may be from
-    optimal is proved (`lopro.learn_metric`).
+    ``A`` is positive semidefinite, with squared distances ``(x - x')'A(x - x')`` close to 0 for samples of
+    one class and close to 2 for samples of two classes. The objective is convex, and the gap of ``A`` to the
+    optimum is proved (`lopro.learn_metric`).
 
     Parameters
     ----------
     l1 : float or "auto", default=1e-3
         Weight of the sum of ``|A_ij|`` off the diagonal; "auto" as in `lopro.learn_metric`.
     trace : float, default=0.0
-        Weight of the trace: few directions, and few features.
+        Weight of the trace, which lowers the rank and the number of features.
     features : float, default=0.0
-        Weight of the norms of the rows: few features.
+        Weight of the norms of the rows, which lowers the number of features.
     method : Method, optional
         As in `lopro.learn_metric`.
     tol : float, default=1e-3
@@ -62,17 +62,17 @@ class SparseMetricLearner(
     time_limit : float, optional
         Limit of seconds; none by default.
     n_components : int, None or "rank", default="rank"
-        Rows of `components_`: as many as ``A`` has positive eigenvalues; all, as in metric-learn (None); or
-        so many of the largest, which is no longer all of ``A``.
+        Number of rows of `components_`: the number of positive eigenvalues of ``A`` ("rank"); all, as in
+        metric-learn (None); or a number of the largest ones, which approximates ``A``.
     preprocessor : array of shape (n, n_features) or callable, optional
-        Where samples come from if they are given by their indices.
+        The samples, or a function that returns them, if the data are indices.
     max_pairs : int, optional
-        With labels, use at most so many pairs, drawn at random; by default all pairs, whose number costs
-        nothing.
+        With labels, the largest number of pairs, drawn at random; by default all pairs, at a cost that does
+        not depend on their number.
     warm_start : bool, default=False
-        Start from the matrix of the fit before.
+        Start from the matrix of the previous fit.
     random_state : int, RandomState or None, default=None
-        For the pairs that are drawn.
+        For pairs drawn at random.
     verbose : int, default=0
         Show progress on the terminal.
 
@@ -81,20 +81,20 @@ class SparseMetricLearner(
     components_ : ndarray of shape (n_components, n_features)
         ``L`` with ``A = L'L``; `transform` multiplies by it.
     n_iter_ : int
-        Iterations.
+        Number of iterations.
     dual_gap_, relative_gap_ : float
         The objective is at most this much above its optimum, absolutely and relatively. It is proved, not
         estimated.
     objective_, loss_ : float
-        The value at ``A``, and its part that is not the norm.
+        The value of the objective and of the loss at ``A``.
     l1_ : float
         The weight that was used.
     n_projections_ : int
-        Projections on the whole cone.
+        Number of projections on the cone of all features.
     n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        As in all estimators of scikit-learn.
     preprocessor_ : callable or None
-        What looks up samples by their indices.
+        The function that looks up samples by their indices.
 
     Examples
     --------
@@ -157,7 +157,7 @@ class SparseMetricLearner(
         X : array of shape (n_samples, n_features) or (n_pairs, 2, n_features)
             Samples, or pairs of samples.
         y : array of shape (n_samples,) or (n_pairs,)
-            The classes of the samples; for pairs, 1 if the two belong together and -1 if not.
+            The classes of the samples; for pairs, 1 for similar and -1 for dissimilar ones.
 
         Returns
         -------
@@ -195,12 +195,12 @@ class SparseMetricLearner(
 
     @cached_property
     def components_(self) -> np.ndarray:
-        """``L`` with ``A = L'L``; computed here where `fit` had no time for it."""
+        """``L`` with ``A = L'L``; computed on first access if `fit` reached its time limit before."""
         check_is_fitted(self)
         return components_of(self._matrix, self.n_components)
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the samples in coordinates whose Euclidean distances are the learned ones."""
+        """Return the samples in coordinates in which Euclidean distances are the learned ones."""
         check_is_fitted(self)
         X = looked_up(X, self.preprocessor_)
         X = validate_data(self, X, dtype=FLOATS, reset=False)
@@ -213,7 +213,7 @@ class SparseMetricLearner(
         return np.flatnonzero(mask) if indices else mask
 
     def get_mahalanobis_matrix(self) -> np.ndarray:
-        """Return ``A``, of shape (n_features, n_features); what is left of it with few `n_components`."""
+        """Return ``A``, of shape (n_features, n_features), or its approximation by few `n_components`."""
         check_is_fitted(self)
         if isinstance(self.n_components, Integral):
             return np.asarray(self.components_.T @ self.components_)
@@ -232,7 +232,7 @@ class SparseMetricLearner(
         return np.asarray(np.sqrt((z**2).sum(axis=1)))
 
     def pair_score(self, pairs: Any) -> np.ndarray:
-        """Return how similar the two of each pair are: the distance with a minus sign."""
+        """Return the negative distance of each pair."""
         return -self.pair_distance(pairs)
 
     def get_metric(self) -> Callable[..., float]:
@@ -260,7 +260,7 @@ class SparseMetricLearner(
         check_classification_targets(y)
         if len(np.unique(y)) < 2:
             raise ValueError("y has one class only: a metric needs two classes")
-        # scikit-learn's generators are RandomStates; one number from it seeds the modern kind.
+        # scikit-learn's generators are RandomStates; a number drawn from one seeds a Generator.
         seed = int(check_random_state(self.random_state).randint(2**31))
         limit = {} if self.max_pairs is None else {"max_pairs": self.max_pairs}
         return {"X": X, "labels": y, "seed": seed, **limit}

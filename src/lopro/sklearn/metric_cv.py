@@ -1,4 +1,4 @@
-"""The weight of the norm by cross-validation, along a path with warm starts."""
+"""Sparse metric learning with a weight of the norm chosen by cross-validation, with warm starts."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ __all__ = ["SparseMetricLearnerCV"]
 class SparseMetricLearnerCV(SparseMetricLearner):
     """A `SparseMetricLearner` that chooses `l1` by cross-validation.
 
-    In every fold the weights are tried from the largest to the smallest, each from the matrix of the one
-    before. What counts is how well a classifier does in the learned coordinates.
+    In every fold the weights are tried in descending order, each fit starting from the matrix of the previous
+    one. The criterion is the score of a classifier in the learned coordinates.
 
     Parameters
     ----------
     l1s : int or array, default=5
-        The weights to try; a number means so many between the one from which on the metric is diagonal and
-        ``eps`` times it, evenly in their logarithms.
+        The weights to try, or their number: weights are then spaced logarithmically between the one above
+        which the metric is diagonal and ``eps`` times it.
     eps : float, default=1e-3
-        The smallest weight, relative to the largest one.
+        The ratio of the smallest weight to the largest.
     cv : int, splitter or iterable, default=5
-        As everywhere in scikit-learn: folds are stratified.
+        As in scikit-learn; folds are stratified.
     estimator : classifier, optional
-        What is fitted in the learned coordinates; three nearest neighbours by default.
+        The classifier in the learned coordinates; three nearest neighbours by default.
     trace, features, method, tol, max_iter, time_limit, n_components, preprocessor, max_pairs
         As in `SparseMetricLearner`, for each of the fits.
     random_state, verbose
@@ -46,11 +46,11 @@ class SparseMetricLearnerCV(SparseMetricLearner):
     Attributes
     ----------
     l1_ : float
-        The weight that was chosen: the largest of the best.
+        The chosen weight: the largest one of those with the best score.
     l1s_ : ndarray of shape (n_l1s,)
-        The weights, falling.
+        The weights in descending order.
     scores_ : ndarray of shape (n_l1s, n_folds)
-        The scores of the classifier on what each fold leaves out.
+        The scores of the classifier on the test samples of each fold.
 
     Examples
     --------
@@ -97,7 +97,7 @@ class SparseMetricLearnerCV(SparseMetricLearner):
             random_state=random_state,
             verbose=verbose,
         )
-        del self.l1, self.warm_start  # there is a path of weights, and its own way of starting
+        del self.l1, self.warm_start  # replaced by a path of weights with warm starts
         self.l1s = l1s
         self.eps = eps
         self.cv = cv
@@ -112,7 +112,7 @@ class SparseMetricLearnerCV(SparseMetricLearner):
         X : array of shape (n_samples, n_features)
             Samples.
         y : array of shape (n_samples,)
-            Their classes.
+            The classes of the samples.
 
         Returns
         -------
@@ -120,7 +120,7 @@ class SparseMetricLearnerCV(SparseMetricLearner):
             The estimator itself.
         """
         self.preprocessor_ = preprocessor_from(self.preprocessor)
-        # Checked here once; the fits check them again and keep the names of the features.
+        # Checked here for the path; each fit checks its data again and stores the names of the features.
         samples = looked_up(X, self.preprocessor_)
         check_unmasked("y", y)
         samples, y = check_X_y(samples, y, dtype=FLOATS, ensure_min_samples=2, estimator=self)
@@ -133,7 +133,7 @@ class SparseMetricLearnerCV(SparseMetricLearner):
         self.scores_ = np.array(scores).T
         best = int(np.argmax(self.scores_.mean(axis=1)))
         chosen = self._learner(float(self.l1s_[best]))
-        # This fit keeps the names of the features.
+        # Fitted to the data as given, which have the names of the features.
         chosen.fit(X, y)
         for name, value in vars(chosen).items():
             if name.endswith("_") or name == "_matrix":
@@ -156,7 +156,7 @@ class SparseMetricLearnerCV(SparseMetricLearner):
                 f"l1s must be at least 1 and eps in (0, 1], got {self.l1s!r} and {self.eps!r}"
             )
         most = diagonal_from(pair_loss(X, y, None, None, self.max_pairs, 0), self.trace)
-        # With one feature every metric is diagonal, and any weight will do.
+        # With one feature every metric is diagonal, and any weight is valid.
         return most * np.geomspace(1.0, self.eps, self.l1s)
 
     def _scores(self, X: Any, y: Any, train: Any, test: Any) -> list[float]:

@@ -1,4 +1,4 @@
-"""A metric from similar and dissimilar pairs, and the classification of pairs by their distance."""
+"""Sparse metric learning from similar and dissimilar pairs, and classification of pairs by distance."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ __all__ = ["SparsePairMetricLearner"]
 class SparsePairMetricLearner(ClassifierMixin, SparseMetricLearner):  # type: ignore[misc]
     """A sparse Mahalanobis metric from pairs, which classifies pairs as similar or dissimilar.
 
-    The metric is that of `SparseMetricLearner` for pairs. A pair counts as similar (1) up to a
-    distance `threshold_`, and as dissimilar (-1) beyond: names and behaviour are those of metric-learn's
-    learners of pairs.
+    The metric is that of `SparseMetricLearner` for pairs. A pair is classified as similar (1) up to the
+    distance `threshold_`, and as dissimilar (-1) above; the interface is that of metric-learn's learners of
+    pairs.
 
     Parameters
     ----------
     l1, trace, features, method, tol, max_iter, time_limit, n_components, preprocessor, max_pairs, warm_start
-        As in `SparseMetricLearner`; nothing is drawn at random.
+        As in `SparseMetricLearner`; no pairs are drawn at random.
     random_state, verbose
         As in `SparseMetricLearner`.
 
@@ -67,7 +67,7 @@ class SparsePairMetricLearner(ClassifierMixin, SparseMetricLearner):  # type: ig
         pairs : array of shape (n_pairs, 2, n_features), or (n_pairs, 2) with a preprocessor
             Pairs of samples, or of their indices.
         y : array of shape (n_pairs,)
-            1 if the two belong together and -1 if not.
+            1 for similar and -1 for dissimilar pairs.
         calibration_params : dict, optional
             Arguments of `calibrate_threshold`.
         """
@@ -79,7 +79,7 @@ class SparsePairMetricLearner(ClassifierMixin, SparseMetricLearner):  # type: ig
         return self.calibrate_threshold(pairs, y, **options)
 
     def decision_function(self, pairs: Any) -> np.ndarray:
-        """Return how similar the two of each pair are: the distance with a minus sign."""
+        """Return the negative distance of each pair."""
         return self.pair_score(pairs)
 
     def predict(self, pairs: Any) -> np.ndarray:
@@ -115,9 +115,9 @@ class SparsePairMetricLearner(ClassifierMixin, SparseMetricLearner):  # type: ig
         pairs_valid, y_valid
             Pairs and their labels, as in `fit`.
         strategy : {"accuracy", "f_beta", "max_tpr", "max_tnr"}
-            The quantity to maximise: the share of right decisions; the F score with ``beta``; the share of
-            similar pairs that are found, with at least ``min_rate`` of the dissimilar ones; or the other
-            way round.
+            The quantity to maximise: the accuracy; the F score with ``beta``; the true positive rate subject
+            to a true negative rate of at least ``min_rate``; or the true negative rate subject to a true
+            positive rate of at least ``min_rate``.
         """
         check_is_fitted(self)
         check_calibration(strategy, min_rate, beta)

@@ -16,7 +16,7 @@ from lopro.core.arrays import inner, namespace, norm, to_numpy
 from lopro.core.counting import Counts, counting
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Source
-from lopro.maps import LinearMap, arrays, linear_map, spectrum
+from lopro.maps import LinearMap, arrays, linear_map, settings, spectrum
 from lopro.maps.spectrum import estimate_norm
 
 REAL = np.random.default_rng(0).standard_normal((5, 3))
@@ -309,7 +309,7 @@ def test_large_matrices_are_taken_in_slabs_of_rows(
     matrix = rng.standard_normal((11, 7)).astype(dtype)
     if np.iscomplexobj(matrix):
         matrix += 1j * rng.standard_normal((11, 7))
-    monkeypatch.setattr(arrays, "SETTINGS", arrays.Settings(slab_bytes=0))
+    monkeypatch.setattr(arrays, "SETTINGS", settings.Settings(slab_bytes=0))
     monkeypatch.setattr(arrays, "_SLAB", 3 * 7)  # three rows
     A = linear_map(matrix)
     x, y = rng.standard_normal(7).astype(dtype), rng.standard_normal(11).astype(dtype)
@@ -326,7 +326,7 @@ def test_entries_of_a_large_matrix_are_looked_at_in_its_first_product(
     matrix[3, 2] = bad
     with pytest.raises(ValueError, match="A must be finite"):
         linear_map(matrix)
-    monkeypatch.setattr(arrays, "SETTINGS", arrays.Settings(many_entries=1))
+    monkeypatch.setattr(arrays, "SETTINGS", settings.Settings(many_entries=1))
     A = linear_map(matrix)
     ask: dict[str, Callable[[], Any]] = {
         "forward": lambda: A.forward(np.ones(4)),
@@ -342,6 +342,6 @@ def test_entries_of_a_large_matrix_are_looked_at_in_its_first_product(
 def test_a_large_product_that_overflows_is_not_a_fault_of_the_matrix(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(arrays, "SETTINGS", arrays.Settings(many_entries=1))
+    monkeypatch.setattr(arrays, "SETTINGS", settings.Settings(many_entries=1))
     with np.errstate(over="ignore"):
         assert np.isinf(linear_map(np.full((2, 2), 1e200)).adjoint(np.full(2, 1e200))).all()
