@@ -29,13 +29,13 @@ from lopro.protocol import Candidate, Candidates, Card, Evidence, Workbench
 
 __all__ = ["certify"]
 
-#: Rows that are this near to a side, relative to what they compare, may have a multiplier: what solvers leave
-#: at 1e-6. Rows taken in wrongly make the bound weaker, not false.
+#: Rows within this distance of a side, relative to the terms of the row, may have a multiplier: the
+#: accuracy of solvers with a tolerance of 1e-6. Rows included by mistake make the bound weaker, not false.
 _ACTIVE = 1e-6
 
 
 def certify(problem: Problem, x: Array, multipliers: Sequence[Array] | None = None) -> Certificate:
-    """Return the certificate of a point that any solver has found; nothing is solved.
+    """Return the certificate of a point that any solver has computed; nothing is solved.
 
     Parameters
     ----------
@@ -44,9 +44,9 @@ def certify(problem: Problem, x: Array, multipliers: Sequence[Array] | None = No
     x : array
         Any point.
     multipliers : sequence of arrays, optional
-        One for each set of rows, signed as `Result.multipliers`: positive at upper sides, negative at lower
-        ones. Wrong ones make the bound weaker, never false. None: those that follow from the point by
-        least squares on the rows that are active.
+        One for each set of rows, with the signs of `Result.multipliers`: positive at upper sides, negative
+        at lower ones. Wrong multipliers make the bound weaker, never false. By default they are computed by
+        least squares on the active rows.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def certify(problem: Problem, x: Array, multipliers: Sequence[Array] | None = No
 
 @dataclass(frozen=True, eq=False)
 class _Given:
-    """The method that yields one point, with what its multipliers prove."""
+    """A method that yields one given point with the bound that its multipliers prove."""
 
     x: Array
     multipliers: tuple[Array, ...] | None
@@ -124,49 +124,48 @@ def _sets(form: Composite) -> list[Term]:
 
 
 def _from_point(form: Composite, x: Array) -> list[Any]:
-    """Return multipliers of the rows that are active, by least squares; zeros for other sets."""
+    """Return multipliers of the active rows by least squares; zeros for other sets."""
     slope = form.smooth.gradient(x, form.smooth.image(x))
-    found, columns, places = [np.zeros(t.size) for t in _sets(form)], [], []
+    multipliers, blocks, places = [np.zeros(t.size) for t in _sets(form)], [], []
     for k, term in enumerate(_sets(form)):
         matrix = scipy.sparse.eye_array(len(x), format="csr")
         matrix = matrix if term.is_identity else host_matrix(term.D)
         if not isinstance(term.atom, Interval) or matrix is None:
             continue
-        z, part = term.image(x), term.atom
+        z, interval = term.image(x), term.atom
         near = _ACTIVE * (np.abs(z) + np.asarray(abs(matrix) @ np.abs(x)))
-        active = np.flatnonzero((z >= part.upper - near) | (z <= part.lower + near))
-        columns.append(scipy.sparse.csr_array(matrix[active]))
+        active = np.flatnonzero((z >= interval.upper - near) | (z <= interval.lower + near))
+        blocks.append(scipy.sparse.csr_array(matrix[active]))
         places.append((k, active))
-    if not columns:
-        return found
-    rows = scipy.sparse.vstack(columns, format="csr")
+    if not blocks:
+        return multipliers
+    rows = scipy.sparse.vstack(blocks, format="csr")
     v = scipy.sparse.linalg.lsmr(rows.T, -slope, atol=1e-14, btol=1e-14, maxiter=10 * len(x))[0]
     start = 0
     for k, active in places:
-        found[k][active] = v[start : start + len(active)]
+        multipliers[k][active] = v[start : start + len(active)]
         start += len(active)
-    return found
+    return multipliers
 
 
 def _with_norms(form: Composite, x: Array, sets: Sequence[Array]) -> list[Array]:
-    """Return multipliers of all terms: those of norms balance what the sets and the slope leave."""
-    rest = form.smooth.gradient(x, form.smooth.image(x))
-    found: list[Array] = []
-    given = iter(sets)
-    for term in _sets(form):
-        v = term.into_domain(np.asarray(next(given), dtype=np.float64))
-        found.append(v)
-        rest = rest + term.pullback(v)
+    """Return multipliers of all terms; those of norms balance the residual of the sets and the slope."""
+    residual = form.smooth.gradient(x, form.smooth.image(x))
+    multipliers: list[Array] = []
+    for term, given in zip(_sets(form), sets, strict=True):
+        v = term.into_domain(np.asarray(given, dtype=np.float64))
+        multipliers.append(v)
+        residual = residual + term.pullback(v)
     for term in form.norms:
         if term.is_identity:
-            v = -rest
+            v = -residual
         else:
             rows, columns = term.D.shape
             pulled = scipy.sparse.linalg.LinearOperator(
                 (columns, rows), matvec=term.D.adjoint, rmatvec=term.D.forward, dtype=np.float64
             )
-            v = scipy.sparse.linalg.lsmr(pulled, -rest, atol=1e-14, btol=1e-14)[0]
+            v = scipy.sparse.linalg.lsmr(pulled, -residual, atol=1e-14, btol=1e-14)[0]
         v = term.into_domain(v)
-        found.append(v)
-        rest = rest + term.pullback(v)
-    return found
+        multipliers.append(v)
+        residual = residual + term.pullback(v)
+    return multipliers

@@ -18,13 +18,13 @@ __all__ = [
 
 
 class MissingCapabilityError(TypeError):
-    """A method needs something (a gradient, a prox, a constant) the problem does not offer."""
+    """A method needs something that the problem does not provide: a gradient, a prox, a constant."""
 
 
 class InfeasibleError(ValueError):
     """The constraint set is empty; ``ray`` holds the multipliers that prove it, where they are known.
 
-    With a finite ``radius`` they prove only that no point within this distance of zero is feasible.
+    With a finite ``radius`` they only prove that no point within this distance of zero is feasible.
     """
 
     def __init__(self, message: str, ray: object = None, radius: float = math.inf) -> None:
@@ -34,7 +34,7 @@ class InfeasibleError(ValueError):
 
 
 class UnboundedError(ValueError):
-    """The objective is unbounded below on the set: along ``ray``, from any feasible point."""
+    """The objective is unbounded below on the set, along ``ray`` from any feasible point."""
 
     def __init__(self, message: str, ray: object) -> None:
         super().__init__(message)
@@ -42,19 +42,19 @@ class UnboundedError(ValueError):
 
 
 class NonFiniteError(ValueError):
-    """A function returned NaN or inf, or a run left the finite numbers; the driver turns it into a status."""
+    """A function returned NaN or inf, or an iterate is not finite; the driver turns it into a status."""
 
 
 class ProjectionError(RuntimeError):
-    """A projection could not be computed to the accuracy that feasibility needs."""
+    """A projection could not be computed to the accuracy that feasibility requires."""
 
 
 class ZeroRowWarning(UserWarning):
-    """Rows without a coefficient have sides that are rounding; they count as satisfied."""
+    """Rows whose coefficients are all zero have sides of the size of rounding; they count as satisfied."""
 
 
 class PrecisionWarning(UserWarning):
-    """The tolerance is below what the precision of the data allows to prove."""
+    """The tolerance is smaller than the precision of the data allows to prove."""
 
 
 class BoundContradictionWarning(UserWarning):
@@ -62,4 +62,4 @@ class BoundContradictionWarning(UserWarning):
 
 
 class StalledError(RuntimeError):
-    """A scheme sees no further progress; the driver turns it into a status."""
+    """A method makes no further progress; the driver turns it into a status."""

@@ -1,4 +1,4 @@
-"""`lopro.minimize`: plain callables and SciPy's constraint objects."""
+"""`lopro.minimize` for callables and SciPy's constraint objects."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def minimize(
         gradient if you can.
     constraint : Constraint, or a SciPy constraint, or a sequence of them, optional
         A set from `lopro.constraints`; `scipy.optimize.LinearConstraint`, `Bounds`, or a convex
-        `NonlinearConstraint` with upper bounds. Without one every point is feasible.
+        `NonlinearConstraint` with upper bounds. By default every point is feasible.
     smooth : bool
         Whether ``fun`` is differentiable.
     hess, hessp : callable, optional
@@ -132,7 +132,7 @@ def _objective(fun: Any, jac: Any, x0: Array, smooth: bool, more: dict[str, Any]
     else:
         check_callable("jac", jac)
         value, slope = fun, jac
-    # Methods that compute on the host hand a tensor to functions that were written for one.
+    # Functions written for tensors receive tensors from methods that compute on the host, too.
     more = more | {"shape": shape, "like": None if isinstance(x0, np.ndarray) else x0}
     more = more | {"gradient" if smooth else "subgradient": slope}
     objective = FunctionObjective(value, **more)
@@ -141,15 +141,16 @@ def _objective(fun: Any, jac: Any, x0: Array, smooth: bool, more: dict[str, Any]
 
 
 def _takes_double(fun: Any, x0: Array) -> bool:
-    """Whether ``fun`` takes a tensor in double precision for one in single: differences lose half the digits.
+    """Whether ``fun`` accepts tensors in double precision, because differences lose half of the digits.
 
-    Functions with data in single precision may refuse it, as products of PyTorch do; a warning says so.
+    Functions with data in single precision may raise an error, as products of PyTorch do, upon which a
+    warning is issued.
     """
     try:
         fun(widened(x0))
     except (TypeError, ValueError, RuntimeError):
         warnings.warn(
-            "differences of a function that takes tensors in single precision only have about three digits: "
+            "differences of a function of tensors in single precision alone have about three digits: "
             "a tolerance below 1e-1 will rarely be proved; give jac, or x0 and data in float64",
             PrecisionWarning,
             stacklevel=4,
@@ -171,8 +172,8 @@ def _autodiff(fun: Any, jac: str, x0: Array) -> Callable[[Array], Array]:
 
         return cast(Callable[[Array], Array], jax.grad(fun))
     raise ValueError(
-        'x0 must be an array of PyTorch or JAX for jac="autodiff", which differentiates functions that '
-        f"are written for one of them; got {type(x0).__name__}"
+        'x0 must be an array of PyTorch or JAX for jac="autodiff", which differentiates functions '
+        f"written for these libraries; got {type(x0).__name__}"
     )
 
 
@@ -185,7 +186,7 @@ def _pair(result: Any) -> tuple[Any, Any]:
 def as_constraint(constraint: Any, x0: Array | None = None) -> Constraint:
     """Return the lopro constraint for a SciPy constraint object, or for a sequence of them.
 
-    A single bound stands for all entries, as in SciPy; how many there are is seen at ``x0``.
+    A single bound stands for all entries, as in SciPy; ``x0`` determines their number.
 
     Examples
     --------
@@ -238,7 +239,7 @@ def _check_bounds(lower: Any, upper: Any) -> None:
 
 
 def _rows(C: Any, lower: Any, upper: Any) -> Polyhedron:
-    """Return ``lower <= C x <= upper`` without the rows that infinite bounds leave empty."""
+    """Return ``lower <= C x <= upper`` without rows that have no finite bound."""
     _check_bounds(lower, upper)
     used = np.flatnonzero(np.isfinite(upper) | np.isfinite(lower))
     rows = C[used] if scipy.sparse.issparse(C) else take(C, used)
@@ -246,14 +247,14 @@ def _rows(C: Any, lower: Any, upper: Any) -> Polyhedron:
 
 
 def _beside(values: Any, x0: Array | None) -> Any:
-    """Return SciPy's numbers in the library and on the device of the start; sparse matrices as they are."""
+    """Return NumPy arrays in the library and on the device of the start; sparse matrices unchanged."""
     if x0 is None or isinstance(x0, np.ndarray) or scipy.sparse.issparse(values):
         return values
     return asarray_like(np.asarray(values, dtype=np.float64), x0)
 
 
 def _nonlinear(constraint: scipy.optimize.NonlinearConstraint, x0: Array | None) -> Constraint:
-    """Return ``fun(x) <= ub``; a lower bound on a convex function would not be a convex set."""
+    """Return ``fun(x) <= ub``; lower bounds of convex functions do not describe convex sets."""
     if not np.isneginf(constraint.lb).all():
         raise ValueError(
             "NonlinearConstraint.lb must be -inf: only fun(x) <= ub is a convex constraint"
@@ -263,7 +264,7 @@ def _nonlinear(constraint: scipy.optimize.NonlinearConstraint, x0: Array | None)
     if np.isnan(ub).any() or np.isneginf(ub).any():
         raise ValueError(f"NonlinearConstraint.ub must be above -inf and not NaN, got {ub}")
     if ub.size == 1 and x0 is not None:
-        # A single bound holds for every entry of fun, and only fun determines how many there are.
+        # A single bound holds for all entries of fun, whose number only fun determines.
         ub = np.broadcast_to(ub, np.shape(np.atleast_1d(fun(copy(x0)))))
 
     def values(x: Array) -> Any:

@@ -27,19 +27,18 @@ class Problem:
     objective : Objective
         From `lopro.objectives`, or your own.
     constraint : Constraint, optional
-        From `lopro.constraints`, or your own; without one every point is feasible.
+        From `lopro.constraints`, or your own; by default every point is feasible.
     solution_norm : float, optional
-        A number that the norm of a solution is known not to exceed. Only certificates use it, and
-        only where neither the set nor the objective bounds the solutions by itself.
+        A known upper bound of the norm of a solution. Only certificates use it, and only where neither
+        the set nor the objective bounds the solutions.
     gap_scale : float, optional
         Relative gaps are ``gap / max(gap_scale, |f(x)|)``. By default they are relative to the sum of the
-        absolute terms of ``f(x)`` (so that an optimum of 0 by cancellation can be reached), and at
-        least to 1e-8 of the value at the start (where that is 0, of the slope there times a typical length,
-        or of the value at a point of typical size); a gap of 64 roundings of that value is small at any
-        ``tol``.
+        absolute terms of ``f(x)``, so that an optimum of 0 by cancellation can be reached, and at least to
+        1e-8 of the value at the start (where that is 0, of the slope there times a typical length, or of the
+        value at a point of typical size). A gap of 64 roundings of that value is accepted for any ``tol``.
     x_scale : float, optional
-        A length that is typical of ``x``, where neither the set, the objective nor the start gives one:
-        the scale of first steps.
+        A length that is typical of ``x``, the scale of first steps; needed where neither the set, the
+        objective nor the start determines one.
 
     Examples
     --------
@@ -84,7 +83,7 @@ class Problem:
 
     @property
     def shape(self) -> tuple[int, ...] | None:
-        """Shape of a point, or None where neither part fixes it."""
+        """Shape of a point, or None where neither part determines it."""
         return self.objective.shape if self.objective.shape is not None else self.constraint.shape
 
     @property
@@ -94,39 +93,39 @@ class Problem:
 
     @property
     def radius(self) -> Constant | None:
-        """The bound on the norm of a solution that the user has given."""
+        """The given bound of the norm of a solution."""
         if self.solution_norm is None:
             return None
         return Constant(float(self.solution_norm), Source.GIVEN, "solution_norm")
 
     def typical_size(self, x0: Array) -> float:
-        """Return the length that first steps are compared with, in the units of ``x``."""
+        """Return the scale of first steps, in the units of ``x``."""
         return self.known_size(x0) or 1.0
 
     def known_size(self, x0: Array) -> float:
-        """Return a length that is typical of ``x`` by the data or the start; 0 where they give none."""
+        """Return a length that is typical of ``x`` according to the data or the start; 0 if there is none."""
         if self.x_scale is not None:
             return float(self.x_scale)
         sizes = (part.typical_size() for part in (self.constraint, self.objective))
         return next((size for size in sizes if size is not None), norm(x0))
 
     def typical_value(self, x0: Array) -> float:
-        """Return the size of f at a start, or where that is 0 at a point of typical size.
+        """Return the size of f at a start or, where that is 0, at a point of typical size.
 
-        It is 0 at a start at which f is not defined, and may not be finite.
+        It is 0 for a start at which f is not defined, and need not be finite.
         """
         f = self.objective
         try:
             value, gradient = f.linearize_at(f.image(x0))
             if value != 0.0:
                 return abs(float(value))
-            # A start at 0 shows no value; the slope over a typical length has the same units.
+            # Where the value is 0, the slope times a typical length has the units of f.
             slope = gradient()
             if norm(slope) > 0.0:
                 return self._over_units(slope, x0)
             if not self.constraint.sizes_for_free:
                 return 0.0
-            # Neither does a minimiser. A point with random signs minimises no norm and no square.
+            # At a minimiser the slope is 0, too. A point with random signs minimises no norm and no square.
             signs = np.random.default_rng(0).choice([-1.0, 1.0], size=tuple(x0.shape))
             for units in self._entry_sizes(x0):
                 value = abs(float(f.value(asarray_like(units.reshape(signs.shape) * signs, x0))))
@@ -137,16 +136,16 @@ class Problem:
             return 0.0
 
     def _over_units(self, slope: Array, x0: Array) -> float:
-        """Return ``sum |g_j| s_j`` over the units that the set gives, or else ``|g|`` times a length."""
+        """Return ``sum |g_j| s_j`` with units s of the set or, without these, ``|g|`` times a length."""
         sizes = abs(slope)
         for units in self._entry_sizes(x0):
             total = inner(sizes, asarray_like(units.reshape(tuple(slope.shape)), sizes))
             if total > 0.0:
                 return total
-        return norm(slope) * self._reach(x0)  # it may cost a product
+        return norm(slope) * self._reach(x0)  # last, because it may cost a product
 
     def _entry_sizes(self, x0: Array) -> Iterator[Array]:
-        """Yield typical sizes of the entries: those the set gives, then those it gives up to a factor."""
+        """Yield typical sizes of the entries: the units of the set, then those up to a common factor."""
         units = self.constraint.column_units()
         if isinstance(units, np.ndarray):
             yield units
@@ -157,8 +156,8 @@ class Problem:
     def _reach(self, x0: Array) -> float:
         """Return a typical length of x, in its units, at which values are measured.
 
-        Where no data give one, it is the distance to the boundary of the set to first order; 0 where the
-        slope gives none. A set with its boundary at the start, such as a cone, may have no length at all.
+        Where no data determine one, it is the first-order distance to the boundary of the set, or 0 where
+        the slope vanishes. A set with its boundary at the start, such as a cone, may have no length at all.
         """
         known, c = self.known_size(x0), self.constraint
         if known > 0.0 or not c.members():
@@ -173,14 +172,13 @@ class Problem:
         f, c = self.objective.like, self.constraint.like
         like = f if c is None else c
         if f is not None and c is not None:
-            alike = (
-                type(f) is type(c) and f.dtype == c.dtype
-            )  # dtypes of two libraries do not compare
+            # The dtypes of different libraries cannot be compared.
+            alike = type(f) is type(c) and f.dtype == c.dtype
             like = f if alike else widest((f, c))
         if x0 is None:
             if self.shape is None:
                 raise ValueError(
-                    "x0 is needed: neither the objective nor the constraint has a shape"
+                    "x0 is needed, because neither the objective nor the constraint has a shape"
                 )
             return zeros(self.shape, np.zeros(1) if like is None else like)
         x = copy(check_array("x0", x0))
@@ -188,5 +186,5 @@ class Problem:
             check_shape("x0", x, self.shape)
         if is_complex(x) and any(m.real_only for m in self.constraint.members()):
             raise TypeError(f"x0 must be real for {self.constraint!r}, got dtype {x.dtype}")
-        # Complex points with real data are allowed; the converse would lose the imaginary part.
+        # Complex points with real data remain complex: a conversion would lose the imaginary part.
         return x if like is None or is_complex(x) else asarray_like(x, like)

@@ -1,4 +1,4 @@
-"""The two ways to run a method: `solve`, and `iterate` for driving it by hand."""
+"""The two ways to run a method: `solve`, and `iterate` for control over each step."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def solve(
     Returns
     -------
     Result
-        A point with its certificate, feasible and proved where ``success``. Ctrl-C returns the best so far.
+        A point with its certificate; feasible and proved if ``success``. Ctrl-C returns the best so far.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def solve(
 def _begin(
     x0: Array | None, multipliers0: Sequence[Array] | None, result: Result | None
 ) -> tuple[Array | None, Sequence[Array] | None]:
-    """Return the start: the given one, else that of an earlier result."""
+    """Return the given start, or else that of an earlier result."""
     if result is None:
         return x0, multipliers0
     if not isinstance(result, Result):
@@ -119,7 +119,7 @@ def run_to_the_end(
 
 
 def _progress(problem: Problem) -> Progress:
-    """Return the progress line; with the bytes read, if a matrix is in a file or on a cluster."""
+    """Return the progress line, with the bytes read if a matrix is in a file or on a cluster."""
     return Progress(any(isinstance(term.map, StreamedMap) for term in problem.terms))
 
 
@@ -137,9 +137,9 @@ def iterate(
     multipliers0: Sequence[Array] | None = None,
     warm_start: Result | None = None,
 ) -> Run:
-    """Return the run as an iterator, to drive by hand: the same code path as `solve`.
+    """Return the run as an iterator over its iterates, on the code path of `solve`.
 
-    Stop whenever you like, then call ``result()``.
+    The iteration may stop at any time; ``result()`` then returns the result so far.
 
     Examples
     --------
