@@ -252,3 +252,22 @@ def test_a_factor_is_where_the_matrix_is(rng):
     assert np.array_equal(to_numpy(found.x), expected.x)
     assert found.counts.transfers == 1 and found.counts.bytes_transferred == C.nbytes
     assert expected.counts.transfers == 0
+
+
+def test_the_bound_of_a_distance_includes_what_fixed_and_asymmetric_targets_cost(rng: Any) -> None:
+    n, at = 12, np.arange(12)
+    i, j = np.triu_indices(n, 1)
+    cone, ones = PSDCone(n), Affine.entries((at, at), 1.0, 1.0, shape=(n, n))
+    fixed = Affine.entries((i[::5], j[::5]), 0.1, 0.1, shape=(n, n))
+    for Z, W in (
+        ((S := 0.5 * rng.standard_normal((n, n))) + S.T, np.full((n, n), 0.7)),
+        (rng.standard_normal((n, n)), 0.1 + rng.random((n, n))),
+    ):
+        f = lopro.objectives.SquaredDistance(Z, weights=W)
+        for members in ((cone, ones), (cone, ones, fixed)):
+            problem = Problem(f, Intersection(*members))
+            result = lopro.solve(problem, method=LowRankFactors(), tol=1e-7)
+            assert result.success
+            value = 0.5 * float((W * (result.x - Z) ** 2).sum())
+            assert result.fun == pytest.approx(value, rel=1e-12)
+            assert value - 1e-7 * max(1.0, value) <= result.certificate.lower_bound <= value

@@ -16,12 +16,11 @@ from lopro.constraints.psd import PSDCone
 from lopro.core.arrays import Array, asarray_like, eps, is_single
 from lopro.core.counting import count
 from lopro.errors import MissingCapabilityError
-from lopro.linalg.rounding import EPS, gamma
-from lopro.maps.host import transferred
+from lopro.linalg.rounding import EPS, Estimate, gamma
 from lopro.methods.semidefinite.factor_problem import FactorCost, RowLengths
 from lopro.methods.semidefinite.form import check_form, check_set, member_duals, quadratic_parts
+from lopro.methods.semidefinite.weighted_distance import SymmetricDistance, weighted_distance
 from lopro.newton.sdp.factors import LinearCost, WeightedDistance
-from lopro.objectives import Objective, SquaredDistance
 from lopro.problem import Problem
 
 __all__ = [
@@ -54,21 +53,29 @@ class DiagonalForm:
         The positive diagonal d.
     C : array or scipy.sparse array, optional
         The symmetric cost matrix.
-    W, G : arrays, optional
-        Symmetric weights and target of a squared distance.
+    distance : SymmetricDistance, optional
+        The weighted distance, with its fixed entries.
     rank : int, optional
         Number of columns of the factor, if the problem is posed in a factor.
-    fixed : array of bool, optional
-        Symmetric: the entries off the diagonal that are fixed to those of G.
     """
 
     problem: Problem
     diagonal: Array
     C: Any = None
-    W: Any = None
-    G: Any = None
     rank: int | None = None
-    fixed: Any = None
+    distance: SymmetricDistance | None = None
+
+    @property
+    def fixed(self) -> Array | None:
+        """The entries off the diagonal that are fixed; None if there are none."""
+        return None if self.distance is None else self.distance.fixed
+
+    @property
+    def constant(self) -> Estimate:
+        """The part of the value that does not depend on the scaled matrix, with bounds of roundings."""
+        if self.distance is None:
+            return Estimate(0.0)
+        return self.distance.constant - Estimate(self._rounding(self.distance))
 
     @property
     def roots(self) -> Array:
@@ -82,27 +89,28 @@ class DiagonalForm:
     def cost(self) -> LinearCost | WeightedDistance:
         """Return the cost as a function of the matrix ``X_ij / sqrt(d_i d_j)``, with a diagonal of ones."""
         pairs = 1.0 if self._unit_diagonal else self.roots[:, None] * self.roots
-        if self.C is None:
-            return WeightedDistance(self.W * (pairs * pairs), self.G / pairs, self.fixed)
+        if self.distance is not None:
+            W, G = self.distance.W, self.distance.G
+            return WeightedDistance(W * (pairs * pairs), G / pairs, self.fixed)
         if not self._unit_diagonal and scipy.sparse.issparse(self.C):
             R = scipy.sparse.diags_array(self.roots)
             return LinearCost(scipy.sparse.csr_array(R @ self.C @ R))
         return LinearCost(self.C if self._unit_diagonal else self.C * pairs)
 
-    def rounding(self) -> float:
+    def _rounding(self, distance: SymmetricDistance) -> float:
         """Return a bound on the error of a distance from the rounding of scaled weights and targets."""
-        if self.C is not None or self._unit_diagonal:
+        if self._unit_diagonal:
             return 0.0
         pairs = self.roots[:, None] * self.roots
-        return 16.0 * EPS * float((self.W * (pairs + np.abs(self.G)) ** 2).sum())
+        return 16.0 * EPS * float((distance.W * (pairs + np.abs(distance.G)) ** 2).sum())
 
     def start(self, rank: int | None) -> Array:
         """Return the first factor: a random one, or that of the positive part of the target of a distance."""
         n = len(self.diagonal)
-        if self.C is not None:
+        if self.distance is None:
             shape = n, min(rank or default_rank(n), n)
             return np.random.default_rng(0).standard_normal(shape)
-        M = self.G / (self.roots[:, None] * self.roots)
+        M = self.distance.G / (self.roots[:, None] * self.roots)
         np.fill_diagonal(M, 1.0)
         count("eigendecompositions")
         values, vectors = np.linalg.eigh(M)
@@ -127,15 +135,16 @@ class DiagonalForm:
         X = (1.0 - share) * (V @ V.T)
         if not self._unit_diagonal:
             X *= self.roots[:, None] * self.roots
-        if self.fixed is not None:
-            X[self.fixed] = self.G[self.fixed]
+        if self.distance is not None and self.distance.fixed is not None:
+            X[self.distance.fixed] = self.distance.G[self.distance.fixed]
         X.flat[:: len(V) + 1] = self.diagonal
         return asarray_like(X, like)
 
     def _diagonal_slope(self) -> Array:
-        if self.C is not None:
+        if self.distance is None:
             return np.asarray(self.C.diagonal())
-        return np.asarray(self.W.diagonal() * (self.diagonal - self.G.diagonal()))
+        W, G = self.distance.W.diagonal(), self.distance.G.diagonal()
+        return np.asarray(W * (self.diagonal - G))
 
     def inequality(self, x: Array, Z: Any, y: Array) -> ValidInequality | None:
         """Return ``<Z, X> >= d'y``, with the multipliers of the diagonal signed as those of upper sides.
@@ -196,36 +205,14 @@ def diagonal_form(problem: Problem) -> DiagonalForm:
     i, j = places // n, places % n
     diagonal = np.zeros(n)
     diagonal[i[i == j]] = values[i == j]
-    weighted = _weighted(f)
+    off = i != j
+    weighted = SymmetricDistance.of(f, np.sqrt(diagonal), (i[off], j[off], values[off]))
     if weighted is not None:
-        i, j, entries = i[i != j], j[i != j], values[i != j]
-        if len(i) == 0:
-            return DiagonalForm(problem, diagonal, W=weighted[0], G=weighted[1])
-        fixed, G = np.zeros((n, n), dtype=bool), weighted[1].copy()
-        fixed[i, j] = fixed[j, i] = True
-        G[i, j] = G[j, i] = entries
-        return DiagonalForm(problem, diagonal, W=weighted[0], G=G, fixed=fixed)
+        return DiagonalForm(problem, diagonal, distance=weighted)
     cost, _, _ = quadratic_parts(problem, n)
     if np.count_nonzero(cost) <= _SPARSE * n * n:
         return DiagonalForm(problem, diagonal, scipy.sparse.csr_array(cost))
     return DiagonalForm(problem, diagonal, cost)
-
-
-def _weighted(f: Objective) -> tuple[Array, Array] | None:
-    """Return weights and target of a weighted squared distance on symmetric matrices; None for others.
-
-    For symmetric matrices the entries (i, j) and (j, i) share the mean of their weights and the weighted mean
-    of their targets.
-    """
-    found = _weighted_distance(f)
-    if found is None or found[0] <= 0.0:
-        return None
-    factor, own = found
-    W, z = (transferred(a) for a in (own.weights, own.z))
-    both = 0.5 * (W + W.T)
-    terms = 0.5 * (W * z + (W * z).T)
-    mean = np.where(both > 0.0, terms / np.where(both > 0.0, both, 1.0), 0.5 * (z + z.T))
-    return factor * both, mean
 
 
 _OTHER = "the rows are not the entries of the diagonal, each once, with a positive right-hand side"
@@ -237,7 +224,7 @@ def check_diagonal_form(problem: Problem) -> None:
 
     With a weighted distance other entries may be fixed as well.
     """
-    is_weighted = _weighted_distance(problem.objective) is not None
+    is_weighted = weighted_distance(problem.objective) is not None
     if is_weighted:
         check_set(problem)
     else:
@@ -257,14 +244,6 @@ def check_diagonal_form(problem: Problem) -> None:
         raise MissingCapabilityError(_OTHER)
     if len(np.unique(other)) != len(other) or (len(other) and not is_weighted):
         raise MissingCapabilityError(_TWICE)
-
-
-def _weighted_distance(f: Objective) -> tuple[float, SquaredDistance] | None:
-    """Return a squared distance with weights, and its factor; None for other objectives."""
-    (factor, own), *others = f.summands
-    if others or not isinstance(own, SquaredDistance) or own.weights is None:
-        return None
-    return factor, own
 
 
 def _entries(member: Constraint, n: int) -> Any:

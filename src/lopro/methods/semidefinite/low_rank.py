@@ -15,7 +15,7 @@ from lopro.core.counting import count
 from lopro.core.deadline import Deadline, current_deadline
 from lopro.errors import StalledError
 from lopro.linalg.dense import EPS, norm
-from lopro.linalg.rounding import Estimate, total
+from lopro.linalg.rounding import total
 from lopro.linalg.sparse_definite import SparseCholesky, row_sum_norm
 from lopro.methods.semidefinite.diagonal_form import (
     DiagonalForm,
@@ -117,8 +117,8 @@ class _LowRankSearch:
         self.form, self.bench, self.x0 = form, bench, x0
         self.problem = UnitRowsProblem(form.cost())
         self.size = self.problem.size
-        #: The constant part of the value, which the diagonal determines.
-        self.constant = self.problem.cost.constant - Estimate(form.rounding())
+        #: The part of the value that the diagonal and fixed entries determine.
+        self.constant = self.problem.cost.constant + form.constant
         self.deadline: Deadline = current_deadline()
         self.share = 0.0 if form.rank is not None else form.share(x0)
 
