@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import dataclasses
 import functools
 import gc
 import importlib
@@ -125,7 +126,8 @@ def _work(result: Any) -> float:
 def constants(package: str) -> Iterator[tuple[str, float, Callable[[Any], None]]]:
     """Yield the numeric constants of a package: full name, value, and a function that sets another value.
 
-    Entries of tuples count one by one, and so do fields of classes whose names end in Settings.
+    Entries of tuples count one by one. So do the fields of frozen dataclasses all of whose fields have
+    defaults: settings, and the options of methods.
     """
     for module in _modules(package):
         with open(str(module.__file__), encoding="utf-8") as file:
@@ -134,16 +136,24 @@ def constants(package: str) -> Iterator[tuple[str, float, Callable[[Any], None]]
             if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
                 for key in _names(node):
                     yield from _of(module, key, functools.partial(_set_global, module, key))
-            if isinstance(node, ast.ClassDef) and node.name.endswith("Settings"):
+            if isinstance(node, ast.ClassDef) and _has_defaults(getattr(module, node.name)):
                 kind = getattr(module, node.name)
-                fields = [
+                own = [
                     key
                     for part in node.body
                     if isinstance(part, ast.AnnAssign)
                     for key in _names(part)
                 ]
-                for key in fields:
+                for key in (f.name for f in dataclasses.fields(kind) if f.name in own):
                     yield from _of(kind, key, functools.partial(_set_field, kind, key))
+
+
+def _has_defaults(kind: Any) -> bool:
+    """Whether a class is a frozen dataclass all of whose fields have defaults."""
+    if not dataclasses.is_dataclass(kind) or not kind.__dataclass_params__.frozen:
+        return False
+    defaults = getattr(kind.__init__, "__defaults__", None) or ()
+    return 0 < len(defaults) == len(dataclasses.fields(kind))
 
 
 def _modules(package: str) -> Iterator[ModuleType]:

@@ -1,4 +1,8 @@
-"""Methods to compare with, on the same driver and counters; each projects as often as its paper says."""
+"""Methods for comparison, with the same driver and counters; each projects as often as its paper states.
+
+By default the numbers of iterations, epochs, stages and levels, and of iterations between two reports, limit the
+work and do not steer a method. The other defaults are those of the literature, derived, or measured.
+"""
 
 from lopro.methods.baselines.epro import EproORDA, EproSGD
 from lopro.methods.baselines.frank_wolfe import AwayStepFrankWolfe, FrankWolfe, PairwiseFrankWolfe

@@ -1,4 +1,4 @@
-"""Optimal regularised dual averaging: an inner algorithm that treats a simple part of f by its prox."""
+"""Optimal regularised dual averaging: an inner algorithm that uses the prox of a simple part of f."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class DualAveraging:
     stochastic : bool
         Sample the gradients of the smooth part.
     certain : bool
-        Whether L and M are no estimates; otherwise `bound` returns None.
+        Whether L and M are known, not estimated; otherwise `bound` returns None.
     """
 
     beta: float
@@ -92,6 +92,7 @@ class DualAveraging:
         return state
 
     def _slope(self, F: Penalised, state: DualAveragingState, y: Array) -> Array:
+        """Return the gradient of the smooth part and the penalty at ``y``, or a sample of it."""
         if not self.stochastic:
             return F.linearize_at(F.image(y))[1]()
         sampled = state.smooth.stochastic_subgradient(y, state.rng)

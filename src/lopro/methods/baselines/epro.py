@@ -1,4 +1,4 @@
-"""Epoch-projection methods (Chen et al. 2016): logarithmically many projections, strongly convex f."""
+"""Epoch-projection methods (Chen et al. 2016): a logarithmic number of projections for strongly convex f."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from lopro.core.arrays import Array, norm
 from lopro.core.validation import check_count, check_number
 from lopro.errors import MissingCapabilityError
 from lopro.methods.baselines.dual_averaging import DualAveraging
-from lopro.methods.inner import (
-    ConstantStep,
-    InnerAlgorithm,
-)
+from lopro.methods.inner import ConstantStep, InnerAlgorithm
 from lopro.methods.inner.subgradient import descent
 from lopro.methods.paper.epochs import Plan, minimised_and_projected
 from lopro.methods.setting import NeedsConstants, Setting, feasible_candidate
@@ -87,8 +84,8 @@ class EproSGD(_EpochProjection):
     Parameters
     ----------
     iterations : int
-        T: limit of the iterations. An epoch is run if it fits within the limit; the first one is shortened
-        to it.
+        T: limit of the iterations. Epochs run as long as they fit within the limit; the first one is
+        shortened to it if necessary.
     constants, radius, stochastic
         As for `FullTouch`.
 

@@ -61,8 +61,8 @@ class FrankWolfe(_FrankWolfe):
     step : LineSearch, ShortStep or OpenLoop
         The minimiser along the segment, the minimiser of the quadratic bound, or ``2 / (t + 2)``.
     report : int
-        Iterations between two points that the driver certifies; a point with a small gap is certified at
-        once.
+        Number of iterations between two points that the driver certifies; a point with a small gap is
+        certified immediately.
 
     References
     ----------
@@ -71,7 +71,7 @@ class FrankWolfe(_FrankWolfe):
 
     Departures
     ----------
-    An infeasible start is replaced by the vertex that minimises the linear function of its gradient.
+    An infeasible start is replaced by the vertex that minimises the linear function of the gradient there.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """The iteration that all Frank-Wolfe methods share: linear minimisation, direction, step size, step.
 
-Images ``A x`` of the iterates are combined from those of the vertices, so that an iteration makes one
-product for the image of its vertex (of single columns, where the vertex is sparse) and one for the gradient.
+Images ``A x`` of the iterates are combined from those of the vertices, so that an iteration takes one product
+for the image of its vertex (with single columns if the vertex is sparse) and one for the gradient.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Ray:
-    """The points ``x + gamma d`` with ``0 <= gamma <= longest``, through their images."""
+    """The points ``x + gamma d`` with ``0 <= gamma <= longest``, given by their images."""
 
     f: Any
     image: Image
@@ -43,7 +43,7 @@ class Ray:
     slope: float  # <grad f(x), d>, negative
     square: float  # |d|^2
     longest: float
-    t: int  # number of steps before this one
+    t: int  # number of steps before
 
     def value_at(self, gamma: float) -> float:
         """Return ``f(x + gamma d)`` without a product with any matrix."""
@@ -95,19 +95,20 @@ class ShortStep:
 class LineSearch:
     """The minimiser along the direction, from values at combined images, without products.
 
-    If f is quadratic along ``d``, the parabola through two values and the slope is exact; a third value
-    checks that. The values are taken at ``x + d/2`` and ``x + d`` even if the step must be shorter, because
-    on a tiny step their differences would be rounding error. Otherwise Brent's method is used.
+    If f is quadratic along ``d``, the parabola through two values and the slope is exact, which a third value
+    verifies; otherwise Brent's method is used. The values are taken at ``x + d/2`` and ``x + d`` even if the
+    step must be shorter, because their differences on a tiny step would be rounding error.
     """
 
     def check(self, problem: Problem) -> None:
         """Accept every problem."""
 
     def size(self, ray: Ray) -> float:
-        # Differences to the tangent, nonnegative for a convex f, at the whole and at half of the direction.
+        # The differences to the tangent at x + d and x + d/2, nonnegative for a convex f.
         bend = ray.value_at(1.0) - ray.value - ray.slope
         half = ray.value_at(0.5) - ray.value - 0.5 * ray.slope
-        # About 45 units of rounding of the values; 1e-9 separates a quadratic from any other function.
+        # About 45 units of rounding of the values; a larger difference than 1e-9 means that f is not
+        # quadratic.
         rounding = 1e-14 * (abs(ray.value) + abs(ray.slope))
         if abs(4.0 * half - bend) <= 1e-9 * abs(bend) + 8.0 * rounding:
             return min(ray.longest, -ray.slope / (2.0 * bend)) if bend > rounding else ray.longest
@@ -131,7 +132,7 @@ class Move:
 
 
 class PointWithImage:
-    """The iterate of the plain method with its image; every step is towards a vertex."""
+    """The iterate of the plain method with its image; every step goes towards a vertex."""
 
     def __init__(self, f: Any, x: Array) -> None:
         self.x, self.image = x, f.image(x)
@@ -146,7 +147,7 @@ class PointWithImage:
         self.image = _combined(1.0, self.image, gamma, move.image)
 
     def recompute(self) -> None:
-        """Remove accumulated rounding errors; there are none in convex combinations."""
+        """Remove accumulated rounding errors; convex combinations of two points have none."""
 
 
 class ActiveSet(PointWithImage):
@@ -200,7 +201,7 @@ class ActiveSet(PointWithImage):
         return self._keys.index(key)
 
     def _drop(self) -> None:
-        # Smaller weights move the point by less than its rounding error.
+        # Vertices of smaller weights change the point by less than its rounding error.
         least = 1e-2 * eps(self.x)
         kept = [i for i, weight in enumerate(self.weights) if weight > least]
         self.vertices = [self.vertices[i] for i in kept]
@@ -279,7 +280,7 @@ def _weighted(weights: list[float], arrays: list[Array]) -> Array:
 
 
 def _key(vertex: Array) -> bytes:
-    """Return a key that two copies of one vertex share: entries to 9 digits (single precision: 4)."""
+    """Return a key that is the same for equal vertices: their entries to 9 digits (4 in single precision)."""
     host = to_numpy(vertex)
     scale = float(np.abs(host).max(initial=0.0)) or 1.0
     digits = 4 if eps(vertex) > 1e-10 else 9

@@ -1,4 +1,4 @@
-"""The problem ``min |x|_1 s.t. |A x - y| <= sigma``, as NESTA and the level-set method take it."""
+"""The problem ``min |x|_1 s.t. |A x - y| <= sigma`` of NESTA and the level-set method."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ __all__ = ["checked_parts", "parts", "preimage", "scaled_to_dual_ball"]
 class PreimageSettings:
     """Constants of `preimage`."""
 
-    #: Smallest eigenvalue of ``A A^H`` relative to the largest that enters a multiplier, and squared
-    #: residual of conjugate gradients relative to the first at which they stop. Every multiplier is valid:
-    #: below 1e-12 the rounding error of its product outweighs what it adds to the bound.
+    #: Smallest eigenvalue of ``A A^H``, relative to the largest, that enters a multiplier, and relative
+    #: squared residual at which conjugate gradients stop. Every multiplier is valid; below 1e-12 the rounding
+    #: error of its product exceeds the improvement of the bound.
     smallest_eigenvalue: float = 1e-12
-    #: Limit of the conjugate gradients of a certificate, two products each.
+    #: Limit of the iterations of conjugate gradients for a certificate, with two products each.
     cg_iterations: int = 50
 
 
@@ -47,7 +47,7 @@ def checked_parts(problem: Problem, method: str, advice: str = "") -> tuple[L1No
 
 
 def parts(problem: Problem) -> tuple[L1Norm, ResidualBall]:
-    """Return objective and constraint of a problem that has been checked."""
+    """Return objective and constraint of a checked problem."""
     return cast(L1Norm, problem.objective), cast(ResidualBall, problem.constraint)
 
 
@@ -65,7 +65,7 @@ def preimage(c: ResidualBall, step: Array) -> tuple[Array, float]:
     """Return ``q`` with ``A^H q`` near the step, and an estimate of the norm of A.
 
     Every ``q`` is a valid multiplier, so ``q`` need not be exact. Directions of small singular values are
-    left out: a shorter ``q`` has a smaller rounding error in ``A^H q``.
+    omitted: a shorter ``q`` has a smaller rounding error in ``A^H q``.
     """
     A, image = c.A, c.A.forward(step)
     if not A.explicit or isinstance(A, SparseMap) or c.tight_frame is not None:

@@ -114,7 +114,7 @@ class LevelSetFrankWolfe:
     def _search(
         self, bench: Workbench, f: Residual, ball: Constraint, point: PointWithImage
     ) -> Candidates:
-        """Step on the present ball; enlarge it when its lower bound is accurate enough."""
+        """Step on the current ball; enlarge it when the lower bound is accurate enough."""
         sigma = parts(bench.problem)[1].sigma
         lower, witness, share, t = f.size, 0.0 * point.x, 1.0, 0
         while True:
@@ -123,7 +123,8 @@ class LevelSetFrankWolfe:
             newton = newton_step(seen.g / f.size, r, f.y, f.size, sigma)
             if newton.following > lower:
                 lower, witness = newton.following, f.size * point.x
-            # Increase of the norm by the projection, plus the distance to the lower bound.
+            # The increase of the norm by the projection plus the distance to the lower bound estimates the
+            # gap.
             missing = (newton.u - sigma) / newton.slope + f.size - lower
             settled = newton.u - sigma <= 8.0 * eps(point.x) * norm(f.y)
             enough = missing <= share * bench.target.gap(f.size)
@@ -131,7 +132,7 @@ class LevelSetFrankWolfe:
             if settled or enough or leave:
                 point.recompute()
                 yield candidate_at(bench, f.size * point.x, witness)
-                # A subproblem solved to rounding error ends the search, unless its radius has to grow.
+                # A subproblem solved to rounding error ends the search, unless its radius has to increase.
                 if settled or (seen.gap <= seen.resolution and not leave):
                     return
                 share *= 0.5 if enough else 1.0

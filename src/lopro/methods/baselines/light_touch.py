@@ -31,7 +31,7 @@ __all__ = ["LightTouch", "LightTouchSteps", "ScalarConstraints", "TouchState", "
 
 
 class _PolyhedronRows:
-    """The rows of a polyhedron; one costs O(d)."""
+    """The rows of a polyhedron, of which each takes O(d) operations."""
 
     def __init__(self, polyhedron: Polyhedron) -> None:
         self.polyhedron = polyhedron
@@ -48,7 +48,7 @@ class _PolyhedronRows:
 
 
 class _Member:
-    """A constraint that is one function."""
+    """A constraint given by one function."""
 
     count = 1
 
@@ -132,7 +132,7 @@ class ScalarConstraints:
 
 @dataclass(frozen=True)
 class LightTouch(SingleProjection):
-    """LightTouch: many constraints, of which each iteration evaluates ``sampled + 1`` only.
+    """LightTouch: many constraints, of which each iteration evaluates only ``sampled + 1``.
 
     Problem: min f s.t. ``c_i(x) <= 0`` for i = 1 ... m, rows of polyhedra and members of intersections.
     It solves ``min_x max_p f(x) + lam sum_i p_i [c_i(x)]_+`` over the simplex of p: x steps along the
@@ -152,8 +152,8 @@ class LightTouch(SingleProjection):
     sampled : int, optional
         k, the number of constraints that update p in each iteration; by default ``sqrt(m)``, rounded up.
     dual_step : float, optional
-        ``eta_p``; by default the theorem's, which covers the worst estimate v. As the last known violations
-        become accurate, steps many times as long converge faster.
+        ``eta_p``; by default that of the theorem, which covers the worst estimate v. When the last known
+        violations are accurate, much longer steps converge faster.
     constants, radius, stochastic
         As for `FullTouch`; rho is that of the largest ``c_i``.
 
@@ -205,7 +205,7 @@ class LightTouch(SingleProjection):
 
     def plan(self, bench: Workbench, s: Setting) -> Plan:
         rows = ScalarConstraints(bench.problem.constraint)
-        # The constants of a problem are those of its own c; given ones are those of the largest row.
+        # The constants of a problem belong to its function c; given ones belong to the largest row.
         weight = s.weight * (rows.shortfall if self.constants is None else 1.0)
         return Plan(Hinge(weight), self._steps(rows, s, weight), self.iterations, s.start)
 

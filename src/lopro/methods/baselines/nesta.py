@@ -191,7 +191,7 @@ def step(bench: Workbench, state: NestaState, mu: float) -> NestaState:
 
 
 class SmallVariation:
-    """The stopping rule: the value is close to the mean of the last ten values for the second time."""
+    """The stopping rule: for the second time, the value is close to the mean of the last ten values."""
 
     def __init__(self, variation: float | None) -> None:
         self.variation = variation
@@ -237,7 +237,7 @@ def _multiplier_of(bench: Workbench, point: Array, projected: Array) -> ValidIne
         normal = c.valid_inequality(projected, 1.0)
     else:
         q, size = preimage(c, point - projected)
-        # The rounding error of A^H q, times the radius of the solutions, is charged to the support.
+        # The rounding error of A^H q, times the radius of the solutions, is added to the support.
         radius = solution_radius(problem, float(f.value(projected)))
         reach = norm(projected) if radius is None else radius.value
         noise = 8.0 * eps(point) * size * norm(q) * reach

@@ -1,4 +1,4 @@
-"""Methods with one projection, at the end, whose theorem needs constants on a ball.
+"""Methods with one projection at the end, whose theorems need constants on a ball.
 
 The base class makes the start feasible, finds the constants, runs one inner algorithm on one penalty and
 projects. `FullTouch` and `OneProjectionSmoothed` are subgradient descent with the step sizes of two theorems.
@@ -86,7 +86,7 @@ class AveragedState:
 
 @dataclass(slots=True, kw_only=True)
 class PrimalDualState(AveragedState):
-    """The state of a method with multipliers; it sums the constraints ``c(x) + <dc(x), z - x> <= 0``."""
+    """The state of a method with multipliers; it sums the linearised constraints."""
 
     direction: Array  # sum of the subgradients of c times their multipliers
     support: float = 0.0

@@ -10,10 +10,7 @@ from lopro.core.arrays import Array, norm
 from lopro.core.validation import check_fields, check_number, check_offers
 from lopro.errors import MissingCapabilityError
 from lopro.functions import Ball
-from lopro.methods.inner import (
-    SqrtStep,
-    UniformAverage,
-)
+from lopro.methods.inner import SqrtStep, UniformAverage
 from lopro.methods.inner.averaging import Average, StepRule
 from lopro.methods.inner.subgradient import check_stochastic, descent
 from lopro.methods.paper.one_projection import OneProjection
@@ -108,7 +105,7 @@ class OPGD:
 
 
 def _first_step(bench: Workbench, lam: float, x: Array) -> SqrtStep:
-    """Return step sizes scaled by the size of ``x`` and the subgradient of F outside of the set."""
+    """Return step sizes scaled by the size of ``x`` and by the subgradient of F outside of the set."""
     f, c = bench.objective, bench.constraint
     slope = norm(f.subgradient(x)) + lam * norm(c.subgradient(x))
     return SqrtStep((bench.unit + norm(x)) / slope if slope > 0.0 else 1.0)

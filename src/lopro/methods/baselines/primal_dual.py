@@ -197,7 +197,7 @@ class ConEx(SingleProjection):
         """Return the inner algorithm with the theorem's step sizes."""
         D, B, M = s.ball.radius, s.weight, s.constants.Gc
         L, H = _parts(s.constants, smooth_f)
-        # With Gc = 0 the constraint is constant and the multiplier has no effect: any tau will do.
+        # With Gc = 0 the constraint is constant and the multiplier has no effect: tau is arbitrary.
         tau = 3.0 * M * D / B if M > 0.0 else 1.0
         eta = L + 9.0 * M**2 / tau + 2.0 * H * math.sqrt(self.iterations) / D
         return ExtrapolatedDescent(eta, tau, None if split else s.ball, split)
@@ -236,7 +236,7 @@ def _splits(problem: Problem) -> bool:
 
 @dataclass(slots=True, kw_only=True)
 class ExtrapolatedState(PrimalDualState):
-    """State; the average is that of ``x_1, ..., x_T``."""
+    """State of the iteration; the average is that of ``x_1, ..., x_T``."""
 
     ell: float  # c linearised at the previous point, evaluated at x
     ell_before: float  # the value of ell one iteration earlier

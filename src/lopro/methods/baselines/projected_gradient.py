@@ -35,8 +35,8 @@ class ProjectedGradient:
     Parameters
     ----------
     L : float, optional
-        Lipschitz constant of the gradient. By default that of the objective, if it is no
-        estimate; otherwise a search doubles L until the quadratic upper bound holds.
+        Lipschitz constant of the gradient. By default that of the objective, if it is known and not
+        estimated; otherwise a search doubles L until the quadratic upper bound holds.
     iterations : int
         T.
     report : int
@@ -66,7 +66,7 @@ class ProjectedGradient:
         assumptions="f smooth and convex",
         oracles="gradients of f",
         rate="O(1/T); linear if f is strongly convex",
-        projections="1 per iteration (and 1 for each doubling of L, where that is searched for)",
+        projections="1 per iteration (and 1 for each doubling of L, if L is not known)",
         reference="Levitin, Polyak (1966)",
     )
 
@@ -86,7 +86,7 @@ class ProjectedGradient:
 
 
 class GradientSteps(ProjectedSteps):
-    """``x+ = P(x - grad f(x) / L)``; an L that is neither given nor known is searched for by doubling."""
+    """``x+ = P(x - grad f(x) / L)``; if L is neither given nor known, it is found by doubling."""
 
     def __init__(self, bench: Workbench, x: Array, L: float | None) -> None:
         super().__init__(bench, x)
@@ -211,7 +211,7 @@ class LogTProjections:
 class ExtragradientSteps(ProjectedSteps):
     """``z = P(w - eta g(w))``, ``w = P(w - eta g(z))``; the output is the mean of the z.
 
-    With a positive ``batch`` each g is the mean of so many samples.
+    With a positive ``batch``, each g is the mean of that number of samples.
     """
 
     def __init__(self, bench: Workbench, w: Array, eta: float, batch: int) -> None:

@@ -1,4 +1,4 @@
-"""Steps that end with a projection each, and the multipliers that they give for the certificate.
+"""Steps with a projection each, and the multipliers for the certificate that the projections provide.
 
 Where ``x+ = P(v)``, the vector ``v - x+`` is normal to the set at ``x+``: ``<v - x+, z> <= <v - x+, x+>`` for
 every feasible ``z``. Divided by the step size it estimates the multiplier of the constraint; so do averages
@@ -61,8 +61,8 @@ class _Sum:
 class Multipliers:
     """Collects the multipliers of projected steps, and selects the one with the highest lower bound.
 
-    Four are compared: that of the last step, the mean since the last call of `best`, the mean of all, and
-    the constraint linearised at the last point with the weight of the least-squares fit, which does not
+    Four are compared: that of the last step, the mean since the last call of `best`, the mean of all steps,
+    and the constraint linearised at the last point with the weight of a least-squares fit, which does not
     depend on the accuracy of the projection.
     """
 
@@ -108,7 +108,7 @@ class ProjectedSteps:
 
     @property
     def output(self) -> Array:
-        """The point that stands for the run so far."""
+        """The point that the run returns so far."""
         return self.x
 
     def projected(self, before: Array, size: float) -> Array:

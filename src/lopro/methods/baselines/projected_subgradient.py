@@ -183,10 +183,10 @@ class DistanceOverGradients:
     def __call__(self, t: int, x: Array, g: Array) -> float:
         self._farthest = max(self._farthest, norm(x - self._start))
         self._squares += inner(g, g)
-        # All subgradients so far are 0, so no step moves: any size will do.
+        # All subgradients so far are 0, so the step size is arbitrary.
         return self._farthest / math.sqrt(self._squares) if self._squares > 0.0 else 1.0
 
 
 @dataclass(frozen=True)
 class BestIterate:
-    """In place of an average: the iterate of least value; costs one more value per iteration."""
+    """The iterate of least value, in place of an average; it takes one more value per iteration."""

@@ -214,5 +214,5 @@ def first_step(problem: Problem, x: Array) -> float:
             "bound on the first gap (its infimum, or the norm of a solution), which are not known here; "
             "give step=, or use ProjectedSubgradient"
         )
-    # A gap of 0 means that x is optimal: any step size will do.
+    # A gap of 0 means that x is optimal: the step size is arbitrary.
     return min(gaps) / (2.0 * G.value**2) if G.value > 0.0 and min(gaps) > 0.0 else 1.0

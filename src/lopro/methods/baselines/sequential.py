@@ -1,7 +1,8 @@
 """Sequential unconstrained minimisation: the exterior penalty method and the augmented Lagrangian method.
 
-Both solve a sequence of penalised problems tightly and differ in the penalty of the next stage. Their
-iterates are not feasible; a projection after each stage makes a feasible point that the driver can certify.
+Both minimise a sequence of penalised problems to high accuracy and differ in the penalty of the next stage.
+Their iterates are not feasible; a projection after each stage makes a feasible point that the driver can
+certify.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ STEPS_PER_CHECK = 25
 
 @dataclass(frozen=True)
 class Stage:
-    """A penalised problem that has been minimised, and the penalty of the one before it."""
+    """A penalised problem with its minimiser, and the penalty of the previous stage."""
 
     constraint: Constraint
     before: MemberPenalties | None
@@ -92,7 +93,8 @@ class ExteriorPenalty(SequentialMinimization):
     stages : int
         Number of penalised problems.
     growth : float
-        Factor by which beta increases.
+        Factor by which beta increases; 10 is a usual choice (J. Nocedal, S. J. Wright, "Numerical
+        Optimization" (2006), section 17.1).
     stiffness : float, optional
         The first beta; by default the one at which the gradient of the penalty, for a violation of the size
         of the start, has the norm of the gradient of the objective.
@@ -158,7 +160,9 @@ class AugmentedLagrangian(SequentialMinimization):
     stages, growth, stiffness, accuracy, rounds
         As for `ExteriorPenalty`.
     enough : float
-        Required ratio of the residual to the previous one; beta grows if it is exceeded.
+        Required ratio of the residual to the previous one; beta grows if it is exceeded. A quarter, and a
+        growth of 10, are recommended by D. P. Bertsekas, "Constrained Optimization and Lagrange Multiplier
+        Methods" (1982), section 2.2.5.
 
     References
     ----------
@@ -185,7 +189,7 @@ class AugmentedLagrangian(SequentialMinimization):
 
     card: ClassVar[Card] = replace(
         ExteriorPenalty.card,
-        rate="O(1/K) in K stages, linear where the dual is curved; each stage is solved tightly",
+        rate="O(1/K) in K stages, linear where the dual is curved; each stage is solved to high accuracy",
         reference="Hestenes (1969), Powell (1969), Rockafellar (1976)",
     )
 

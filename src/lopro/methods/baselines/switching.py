@@ -21,8 +21,8 @@ from lopro.protocol import Candidate, Candidates, Card, Claim, Multiplier, Workb
 
 __all__ = ["SwitchingSteps", "SwitchingSubgradient"]
 
-#: Steps between two checks of the stopping rule: a level makes up to CHUNK - 1 steps more than it needs,
-#: which costs no projection.
+#: Steps between two checks of the stopping rule: a level makes up to CHUNK - 1 superfluous steps, which take
+#: no projection.
 CHUNK = 32
 
 
@@ -114,7 +114,7 @@ class SwitchingSubgradient:
         F, inner = Oracles(bench.objective, bench.constraint), self.steps(delta)
         state: SwitchingState = bench.minimize(inner, F, x, CHUNK)
         made = 0
-        # Without any progress in t the budget is used up.
+        # If no step was made, the budget is exhausted.
         while state.energy < D * D and state.t > made and not bench.exhausted:
             made = state.t
             state = bench.advance(inner, F, state, CHUNK)
@@ -141,7 +141,7 @@ class SwitchingSubgradient:
 
 @dataclass(slots=True)
 class SwitchingState(PrimalDualState):
-    """State of the iteration: points of steps along f and constraints are weighted by the step sizes."""
+    """State of the iteration: step sizes are the weights of points of steps along f, and of constraints."""
 
     energy: float = 0.0  # sum of delta^2 / |g|^2 and c^2 / |g_c|^2
 

@@ -179,7 +179,9 @@ class SuffixAverage:
 
 @dataclass(frozen=True)
 class PolynomialDecay:
-    """``w_t = (s + 1) / (s + t)`` (Shamir and Zhang, ICML 2013, section 4); ``s = 0`` is the mean.
+    """``w_t = (s + 1) / (s + t)`` (Shamir and Zhang, ICML 2013); ``s = 0`` is the mean.
+
+    The default, 3, is that of the authors' experiments.
 
     Examples
     --------

@@ -34,8 +34,9 @@ __all__ = [
 #: sparse product with a factor over that of the dense one, on one core: 0.5, 1.1 and 1.8 with shares of 0.1,
 #: 0.25 and 0.4 for n = 400; 0.4, 1.1 and 1.8 for n = 1000.
 _SPARSE = 0.25
-#: Least size of a column of the first factor, relative to the largest: rows that have no entry in the
-#: positive part of the target get a direction.
+#: Least size of a column of the first factor, relative to the largest: rows without an entry in the positive
+#: part of the target get a direction. A tenth and ten times as much change no step in
+#: ``python -m benchmarks.constants methods.semidefinite``.
 _LEAST_COLUMN = 1e-3
 
 
