@@ -1,6 +1,6 @@
 """Methods for comparison, with the same driver and counters; each projects as often as its paper states.
 
-By default the numbers of iterations, epochs, stages and levels, and of iterations between two reports, limit the
+By default the numbers of iterations, epochs, stages and levels, and of iterations between reports, limit the
 work and do not steer a method. The other defaults are those of the literature, derived, or measured.
 """
 
