@@ -45,13 +45,13 @@ def no_candidates(*_: Any, **__: Any) -> tuple[()]:
 
 #: By name: the attributes that are replaced to switch a fallback off, and their replacements.
 FALLBACKS: dict[str, dict[str, Any]] = {
-    "one nonzero": {f"{m}.one_nonzero": nothing for m in ("working_set", "matrix_free")},
+    "one nonzero": {f"{m}.one_nonzero": nothing for m in ("working_set", "matrix_free", "by_products")},
     "exact path": {"working_set.signs_at_radius": nothing},
     "programs": {"working_set.fits_program": no},
     "cones": {"working_set.fits_cones": no, "matrix_free.fits_cones": no},
     "splitting": {"operator_search.OperatorSearch._split": nothing},
-    "lengths": {"operator_search.OperatorSearch._even_out": nothing},
-    "reading operators": {"working_set._readable": nothing},
+    "lengths": {"operator_search.OperatorSearch._scale_steps": nothing},
+    "reading operators": {"by_products._readable": nothing},
     "columns of operators": {"matrix_free._reads_columns": no},
     "programs for penalties": {"working_set.improve_penalised": no_candidates},
     "equations for the square root": {"working_set._at_equations": no_candidates},

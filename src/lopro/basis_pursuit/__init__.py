@@ -1,13 +1,8 @@
 """Basis pursuit denoising from top to bottom: the problem, its methods, and its result."""
 
 from lopro.basis_pursuit.api import bpdn, bpdn_path
-from lopro.basis_pursuit.application import (
-    BPDNResult,
-    LassoPath,
-    LassoResult,
-    ParetoCurve,
-    bpdn_problem,
-)
+from lopro.basis_pursuit.application import bpdn_problem
+from lopro.basis_pursuit.by_products import ByProducts
 from lopro.basis_pursuit.logistic_regression import (
     LogisticResult,
     sparse_logistic,
@@ -16,7 +11,8 @@ from lopro.basis_pursuit.logistic_regression import (
 from lopro.basis_pursuit.loss_search import WorkingSetNewton
 from lopro.basis_pursuit.matrix_free import MatrixFree
 from lopro.basis_pursuit.regression import lasso, lasso_path
-from lopro.basis_pursuit.working_set import ByProducts, WorkingSet
+from lopro.basis_pursuit.results import BPDNResult, LassoPath, LassoResult, ParetoCurve
+from lopro.basis_pursuit.working_set import WorkingSet
 
 __all__ = [
     "BPDNResult",

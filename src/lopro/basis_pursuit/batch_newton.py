@@ -1,4 +1,4 @@
-"""Newton's method for many right-hand sides at once, real or complex: what they share is computed once.
+"""Newton's method for many right-hand sides at once, real or complex, with shared matrix products.
 
 All searches step together: products with ``A^H`` are matrix products for all of them. ``A^H A`` is formed in
 single precision: on a device once, on the host for the columns that each search uses. At a point ``z`` with
@@ -7,25 +7,22 @@ multiplier ``alpha`` solves
 
     (A^H A + turning) move = g - alpha w u
 
-where turning a short complex coefficient costs ``alpha w / |z|``. Residuals are exact, so that rounding of
-the Gram matrix is corrected by the next step. All arrays are where the matrix is, on the host or on a device;
-of a step only sizes are copied to the host. What comes out is proved; where a search does not end, the
-problem is solved alone.
+where ``turning``, the curvature across a complex coefficient, is ``alpha w / |z|``. Residuals are computed in
+double precision, so that the next step corrects the rounding of the Gram matrix. All arrays are where the
+matrix is; only sizes are copied to the host. Problems whose search does not end are solved alone.
 """
 
 from __future__ import annotations
 
 import math
-import time
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from lopro.basis_pursuit import column_search, support_newton
-from lopro.basis_pursuit.application import BPDNResult, ProblemData
-from lopro.basis_pursuit.block_newton import aimed_residual
+from lopro.basis_pursuit.block_newton import GROWTH
+from lopro.basis_pursuit.levels import target_residual
 from lopro.basis_pursuit.padded_rows import (
     HostColumns,
     WholeGram,
@@ -36,11 +33,11 @@ from lopro.basis_pursuit.padded_rows import (
     largest_in_rows,
     lengths,
     real,
+    real_systems,
     solve_each,
     spread,
 )
-from lopro.basis_pursuit.problem import NORMS, SparseProblem
-from lopro.certificates import Certificate
+from lopro.basis_pursuit.problem import SparseProblem
 from lopro.constraints.base import ValidInequality
 from lopro.core.arrays import (
     Array,
@@ -48,46 +45,36 @@ from lopro.core.arrays import (
     copy,
     eps,
     is_complex,
-    is_single,
-    isfinite,
     namespace,
     take,
     to_numpy,
     zeros,
 )
-from lopro.core.counting import Counts
-from lopro.core.deadline import OutOfTime, current_deadline
-from lopro.core.threads import one_pool
-from lopro.driver.minorants import FENCHEL
-from lopro.driver.result import History, Iterate, Status
-from lopro.driver.workbench import Options
-from lopro.maps import ArrayMap, LinearMap, NumPyMap
-from lopro.problem import Problem
-from lopro.protocol import Target
+from lopro.core.deadline import current_deadline
 
-__all__ = ["BatchNewton", "Proposal", "Searches", "solve_dense"]
+__all__ = ["Proposal", "Searches"]
 
 
 @dataclass(frozen=True)
 class Settings:
     """Settings of the searches of a batch."""
 
-    #: Searches that share products: enough for the speed of matrix products, few enough to hold their points.
+    #: Searches that share products: many enough for the speed of matrix products, few enough to hold the
+    #: points and the correlations of all, two arrays with a row for each.
     products: int = 128
     device_products: int = 512
-    #: Searches of about the same size whose systems are set up together, and entries of these on a device.
+    #: Searches of similar size with common systems; on a device, entries of these (1 GiB in float32).
     systems: int = 32
     entries: int = 2**28
-    #: On a device: bytes of the Gram matrix for each byte of A.
+    #: On a device: the largest Gram matrix, in units of the size of A. As documented in `lopro.bpdn`.
     memory: float = 5.0
-    #: On a device: columns whose Gram matrix, ``m d^2`` operations, pays with each right-hand side. 10,000
-    #: columns of 2,000 rows take an H200 10 to 20 ms, where each right-hand side alone takes 30.
+    #: On a device: columns for each right-hand side from which on the Gram matrix, ``m d^2`` operations,
+    #: costs more than it saves. 10,000 columns of 2,000 rows take an H200 10 to 20 ms, where each right-hand
+    #: side alone takes 30.
     columns_each: int = 2000
-    #: Most steps of a search.
+    #: The maximal number of steps; ten times as many change no count of `benchmarks.constants`.
     steps: int = 30
-    #: The length of a new coefficient in units of what it would grow to alone.
-    growth: float = 0.3
-    #: Share of the rows: larger supports are left to a separate search.
+    #: The largest support as a share of the rows; problems with a larger one are solved alone.
     support: float = 0.75
 
 
@@ -96,7 +83,7 @@ SETTINGS = Settings()
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """A feasible point with a proof of optimality, and the number of steps."""
+    """A feasible point with its proved gap, and the number of steps."""
 
     x: Array
     fun: float
@@ -104,137 +91,8 @@ class Proposal:
     steps: int
 
 
-class BatchNewton:
-    """Searches for many right-hand sides that share one dense matrix in double precision.
-
-    Parameters
-    ----------
-    A : LinearMap
-        The matrix. Its Gram matrix is formed.
-    tol : float
-        Relative gap a proposal has to prove.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lopro.basis_pursuit.batch_newton import BatchNewton
-    >>> from lopro.basis_pursuit.application import bpdn_problem
-    >>> from lopro.basis_pursuit.problem import SparseProblem
-    >>> from lopro.maps import linear_map
-    >>> A = linear_map(np.random.default_rng(0).standard_normal((60, 90)))
-    >>> Y = A.columns([3, 70])
-    >>> form = SparseProblem.of(bpdn_problem(A, Y[:, 0], 0.1), np.zeros(90))
-    >>> found = BatchNewton(A, 1e-8).search(form, Y, np.full(2, 0.1))
-    >>> [np.flatnonzero(p.x).tolist() for p in found]
-    [[3], [70]]
-    """
-
-    def __init__(self, A: LinearMap, tol: float) -> None:
-        self.tol = tol
-        self._matrix = A.matrix
-        rows, columns = A.shape
-        on_host = isinstance(self._matrix, np.ndarray)
-        current_deadline().need(rows * columns * (1.0 if on_host else columns))
-        with _beyond_the_range():
-            self._columns = HostColumns(self._matrix) if on_host else WholeGram(self._matrix)
-
-    @staticmethod
-    def pays(A: LinearMap, count: int) -> bool:
-        """Whether sharing is possible, cheaper than ``count`` calls, and affordable in memory.
-
-        On the host the columns are copied, which takes as long as a product, and each call takes several.
-        """
-        if isinstance(A, NumPyMap):
-            return count > 1 and not is_single(A.like)
-        if not isinstance(A, ArrayMap) or is_single(A.like) or is_complex(A.like):
-            return False
-        rows, columns = A.shape
-        return columns <= SETTINGS.columns_each * count and columns <= 2.0 * SETTINGS.memory * rows
-
-    def search(self, form: SparseProblem, Y: Array, radii: Any) -> list[Proposal | None]:
-        """Return a proposal for each right-hand side; None where a search does not end.
-
-        Parameters
-        ----------
-        form : SparseProblem
-            The problem of one of them: weights and signs are those of all.
-        Y : array of shape (m, k)
-            The right-hand sides.
-        radii : array of k numbers
-            Their radii, on the host.
-        """
-        found: list[Proposal | None] = []
-        on_host = isinstance(self._matrix, np.ndarray)
-        step = SETTINGS.products if on_host else SETTINGS.device_products
-        for start in range(0, Y.shape[1], step):
-            at = slice(start, min(start + step, Y.shape[1]))
-            with one_pool(), _beyond_the_range():
-                searches = Searches(
-                    self._matrix, self._columns, form, Y[:, at].T, radii[at], self.tol
-                )
-                found += searches.proposals()
-        return found
-
-
-def _beyond_the_range() -> np.errstate:
-    """Ignore overflow: searches whose numbers leave the range of single precision are given up."""
-    return np.errstate(over="ignore", invalid="ignore", divide="ignore")
-
-
-def solve_dense(
-    data: ProblemData, Y: Array, radii: Any, options: Options
-) -> list[BPDNResult | None]:
-    """Solve problems with one dense matrix in double precision; None for those that are left."""
-    nothing: list[BPDNResult | None] = [None] * len(radii)
-    if data.groups is not None or not BatchNewton.pays(data.A, len(radii)):
-        return nothing
-    started = time.perf_counter()
-    first = data.problem(Y[:, 0], float(radii[0]))
-    alike = first.constraint.like.dtype == data.A.like.dtype and isfinite(Y)  # type: ignore[union-attr]
-    if not alike or not isinstance(first.objective, NORMS):
-        return nothing
-    form = SparseProblem.of(first, first.start(None))
-    there = asarray_like(Y, data.A.like)
-    with suppress(OutOfTime):
-        proposals = BatchNewton(data.A, options.tol).search(form, there, radii)
-        seconds = (time.perf_counter() - started) / len(radii)
-        target = Target(options.tol, first.gap_scale or 0.0)
-        return [
-            None if p is None else _from_batch(p, first, form, target, seconds) for p in proposals
-        ]
-    return nothing
-
-
-def _from_batch(
-    found: Proposal, first: Problem, form: SparseProblem, target: Target, seconds: float
-) -> BPDNResult:
-    """Return a proved point as a result; its residual is no longer than its radius, as it was computed."""
-    proof, status = found.inequality, Status.CONVERGED
-    assert proof.dual is not None
-    certificate = Certificate.of(found.fun, -proof.support, 0.0, FENCHEL, target, absolute=0.0)
-    # The first correlations are those of y, and the Gram matrix counts for everyone.
-    counts = Counts(matvecs=found.steps, rmatvecs=found.steps + 1, factorizations=1)
-    history = History()
-    history.append(
-        Iterate(
-            x=found.x, epoch=1, iterations=found.steps, projections=0,
-            products=counts.matvecs + counts.rmatvecs, fun=found.fun, violation=0.0,
-            lower_bound=certificate.lower_bound, gap=certificate.gap,
-            relative_gap=certificate.relative_gap, penalty_weight=math.nan, exact=None,
-            regularity=math.nan, seconds=seconds,
-        )
-    )  # fmt: skip
-    return BPDNResult(
-        x=found.x, fun=found.fun, status=status, message=status.value, certificate=certificate,
-        counts=counts, certificate_counts=Counts(), iterations=found.steps, seconds=seconds,
-        method="BatchNewton", history=history, multiplier=proof,
-        multipliers=proof.dual,
-        dual=-proof.dual[0 if form.ball_first else 1],
-    )  # fmt: skip
-
-
 class Searches:
-    """Several searches at once: each array has one row per search that is not finished."""
+    """Several searches at once: each array has one row for each search that is not finished."""
 
     def __init__(
         self,
@@ -257,11 +115,11 @@ class Searches:
         self.found: list[Proposal | None] = [None] * y.shape[0]
         #: The index of the right-hand side of each row.
         self.places = np.arange(y.shape[0])
-        # Problems with the solution zero, and equations, are solved separately.
-        self._go_on((self.sigma > 0.0) & (self.sigma < 0.9 * self.size))
+        # Problems with the solution zero, and equations, are solved alone.
+        self._keep((self.sigma > 0.0) & (self.sigma < 0.9 * self.size))
 
-    def _go_on(self, these: Array, *names: str) -> None:
-        """Keep some of the rows, also of the arrays ``names``."""
+    def _keep(self, these: Array, *names: str) -> None:
+        """Keep some of the rows of the state, and of the arrays ``names``."""
         on_host = to_numpy(these)
         if not on_host.all():
             kept = np.flatnonzero(on_host)
@@ -288,7 +146,7 @@ class Searches:
         self.length = lengths(residuals)
         if steps and self.places.size:
             done = self._proved(residuals, images, steps)
-            self._go_on(~done, "pulled", "length")
+            self._keep(~done, "pulled", "length")
         if self.places.size:
             self._choose(steps)
 
@@ -312,7 +170,7 @@ class Searches:
         support = of_y + of_ball + blur
         fun = xp.sum(self.weights * abs(self.z), axis=1)
         feasible = (length > 0.0) & (length <= self.sigma) & (gauge > 0.0) & xp.isfinite(gauge)
-        # Where rounding matters exact sums are needed: these are solved separately.
+        # Where rounding errors matter, exact sums are needed: these problems are solved alone.
         exact = blur <= 1e-10 * abs(support)
         done = feasible & exact & (-support > fun * (1.0 - 0.5 * self.tol))
         numbers = to_numpy(xp.stack([xp.astype(done, fun.dtype), fun, support, shrink]))
@@ -333,7 +191,7 @@ class Searches:
         return ValidInequality(-self.weights, support, dual)
 
     def _choose(self, steps: int) -> None:
-        """Choose the columns of the next step, and the least alpha of the step."""
+        """Choose the columns and the least alpha of the next step."""
         xp, rows = self.xp, self.y.shape[1]
         size = (self.pulled if self.nonneg else abs(self.pulled)) / self.weights
         if not steps:
@@ -345,18 +203,18 @@ class Searches:
         missing, nonzeros = count_true(excess != 0.0), count_true(support)
         lowest = column_search.SETTINGS.descent * self.alpha
         self.lowest = xp.where(nonzeros > 0, lowest, self.alpha)
-        # At most a third as many columns enter as there are, and at most half of the remaining rows.
+        # At most a third of the nonzeros are added, and at most half of the remaining rows.
         missing, nonzeros = to_numpy(xp.stack([missing, nonzeros]))
         left = (2 if is_complex(self.z) else 1) * rows - nonzeros
         room = np.minimum(np.maximum(max(10, rows // 16), nonzeros // 3), np.maximum(1, left // 2))
         excess = largest_in_rows(excess, missing, room)
-        self.taking_part = support | (excess > 0.0)
-        few = count_true(self.taking_part) <= int(max(20.0, SETTINGS.support * rows))
-        self._go_on(few, "pulled", "length", "lowest", "taking_part")
+        self.included = support | (excess > 0.0)
+        few = count_true(self.included) <= int(max(20.0, SETTINGS.support * rows))
+        self._keep(few, "pulled", "length", "lowest", "included")
 
     def _step_all(self) -> None:
         """Make a Newton step of all searches, in groups of about the same size."""
-        sizes = to_numpy(count_true(self.taking_part))
+        sizes = to_numpy(count_true(self.included))
         order = np.argsort(sizes, kind="stable")
         largest = max(1, int(sizes.max()))
         systems_at_once = SETTINGS.systems
@@ -370,13 +228,13 @@ class Searches:
         )
 
     def _step(self, some: Any, n: int) -> tuple[Array, Array]:
-        """Return points and multipliers of some searches after a Newton step with ``n`` columns at most.
+        """Return points and multipliers of some searches after a Newton step with at most ``n`` columns.
 
-        Unknowns are the parts of the moves along and across the coefficients.
+        The unknowns are the parts of the moves along and across the coefficients.
         """
         xp = self.xp
         mask, alpha, slope, z = (
-            take(v, some) for v in (self.taking_part, self.alpha, self.pulled, self.z)
+            take(v, some) for v in (self.included, self.alpha, self.pulled, self.z)
         )
         if n == 0:
             return z, alpha
@@ -389,15 +247,16 @@ class Searches:
         lengths, pulls = abs(z), abs(slope)
         along, safe = xp.where(lengths > 0.0, z, slope), xp.where(lengths > 0.0, lengths, pulls)
         u = xp.where(there & (safe > 0.0), along / xp.where(safe > 0.0, safe, 1.0 + none), 0.0 * z)
-        # The curvature across a coefficient is inverse to its modulus; new ones have an estimated modulus.
+        # The curvature across a coefficient is inverse to its modulus, which is estimated for new ones.
         stiff = entries_at(self.stiff, places)
-        new = SETTINGS.growth * (pulls - start * weights)
+        new = GROWTH * (pulls - start * weights)
         units = xp.where(there, start * weights, 1.0 + none)
         grown = xp.where(lengths > 0.0, lengths * stiff, new) / units
         turning = stiff / xp.maximum(grown, math.sqrt(eps(grown)) + none)
         turning = xp.where(there, turning, none)
         forces = xp.where(there, conj(u) * slope, 0.0 * z)
-        H, felt = self._system(self.places[some], places, there, u, turning, forces)
+        G = self.columns.gram_matrices(places, self.places[some])
+        H, felt = real_systems(G, there, u, turning, forces)
         ahead = weights if felt.shape[1] == n else xp.concat([weights, none], axis=1)
         right = xp.stack([felt - start * ahead, ahead], axis=2)
         solved = solve_each(H, right)
@@ -408,30 +267,10 @@ class Searches:
         gone = (real(conj(u) * z) <= 0.0) | ~there | ~xp.isfinite(z)
         return spread(xp.where(gone, 0.0 * u, z), mask, places), after
 
-    def _system(
-        self, owners: Any, places: Array, there: Array, u: Array, turning: Array, forces: Array
-    ) -> tuple[Array, Array]:
-        """Return matrices, padded with ones on the diagonal, and correlations: along, and across."""
-        xp = self.xp
-        G = self.columns.gram_matrices(places, owners)
-        u = xp.astype(u, G.dtype)
-        G *= conj(u)[:, :, None]  # u is zero where there is no column
-        G *= u[:, None, :]
-        filled = xp.astype(~there, turning.dtype)
-        H, felt, added = real(G), real(forces), filled
-        if is_complex(G):
-            imag = xp.imag(G)
-            upper, lower = xp.concat([H, -imag], axis=2), xp.concat([imag, H], axis=2)
-            H = xp.concat([upper, lower], axis=1)
-            felt = xp.concat([felt, xp.imag(forces)], axis=1)
-            added = xp.concat([filled, turning + filled], axis=1)
-        eye = asarray_like(np.eye(added.shape[1], dtype=np.float32), H)
-        return H + xp.astype(added, H.dtype)[:, :, None] * eye, felt
-
     def _alphas(
         self, some: Any, p: Array, q: Array, right: Array, felt: Array, turning: Array
     ) -> Array:
-        """Return the next alphas: those at which residuals become as long as sigma, or the lowest allowed.
+        """Return the next alphas: those for which residuals have the length sigma, or the lowest allowed.
 
         As ``H p`` is known, ``p' A^H A p`` is ``p' H p`` less the curvature of the norm.
         """
@@ -450,9 +289,10 @@ class Searches:
         a, pq, pp = products(q, 1, q), products(q, 1, p), products(p, 0, p)
         b = xp.sum(felt * q, axis=1) - pq
         left = length**2 - 2.0 * xp.sum(felt * p, axis=1) + pp
-        # For real data a step is exact: the target is sigma itself.
+        # For real data a step is exact, and the target is sigma itself.
         allowed = self.tol * float(is_complex(z)) * xp.sum(self.weights * abs(z), axis=1)
-        aimed = aimed_residual(*to_numpy(xp.stack([sigma, allowed, alpha, size])))
+        rounding = 1e-12 * sigma + 4.0 * eps(sigma) * size
+        aimed = target_residual(*to_numpy(xp.stack([sigma, allowed, alpha, rounding])))
         c = left - asarray_like(aimed, left) ** 2
         depth = b * b - a * c
         root = alpha + (xp.sqrt(xp.maximum(depth, 0.0 * depth)) - b) / a

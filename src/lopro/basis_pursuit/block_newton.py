@@ -2,14 +2,14 @@
 
 A block is a row of ``Z`` (a complex number, or the coefficients of several right-hand sides) or the rows of a
 group. Where no block vanishes, the solution for a multiplier ``alpha`` solves ``A^H (Y - A Z) = alpha w u``
-with the directions ``u_b = Z_b / |Z_b|``: smooth equations, for which Newton's method converges fast. Blocks
-of one real number have no direction to turn to: there this is Newton's method on signs.
+with the directions ``u_b = Z_b / |Z_b|``: smooth equations, for which Newton's method converges fast. For
+blocks of one real number, whose directions are constant, this is Newton's method on signs.
 
 With ``D_b = w_b / |Z_b|`` Newton's matrix is
 
     H = A^H A + alpha D (I - u u'):
 
-with a large curvature across short blocks. With ``E = 1 / (alpha D)``, ``K = E^1/2 A^H A E^1/2``,
+with a large curvature for turning short blocks. With ``E = 1 / (alpha D)``, ``K = E^1/2 A^H A E^1/2``,
 ``R = (I + K)^-1`` and ``T = I - R`` its inverse is ``E^1/2 (R + R u (u' T u)^-1 u' R) E^1/2``: a matrix over
 the columns, whatever the number of right-hand sides, and one over the blocks.
 """
@@ -19,36 +19,38 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import scipy  # parts of it load when first used
 
 from lopro.basis_pursuit import support_newton
+from lopro.basis_pursuit.block_systems import newton_solver
 from lopro.basis_pursuit.columns import ColumnSet
-from lopro.basis_pursuit.pieces import Vector, cholesky_routines, largest, submatrix
-from lopro.basis_pursuit.support_newton import Level
+from lopro.basis_pursuit.levels import Level
+from lopro.basis_pursuit.pieces import Vector, largest, submatrix
 from lopro.core.deadline import current_deadline
-from lopro.errors import StalledError
 
-__all__ = ["BlockNewton", "aimed_residual", "newton_solver"]
+__all__ = [
+    "BlockNewton",
+]
 
-#: Of a matrix with eigenvalues between 0 and 1: what is added until it has a factor.
-_SHIFTS = (1e-14, 1e-11, 1e-8, 1e-5)
-_GROWTH = 0.3  # length of a new block, of what it would grow to alone: with 1, 17.5 products instead of 16.1
-_MANY = 200  # new blocks in one step, unless blocks are many already: factors would take gigabytes
-#: The root of the rounding: of a block in units of alpha w / |a|^2, shorter ones have no direction; and of a
-#: step that does not lower the objective, less of it changes values by rounding alone.
+#: The length of a new block relative to its solution alone: with 1, 17.5 products instead of 16.1.
+GROWTH = 0.3
+#: The maximal number of new blocks in one step, unless half as many blocks are active: factors would take
+#: gigabytes. A tenth changes the products of the block instances of `python -m benchmarks.constants
+#: basis_pursuit` by 1 %.
+_MANY = 200
+#: The root of the rounding unit: shorter blocks, in units of alpha w / |a|^2, have no direction; and shorter
+#: steps, which do not lower the objective, change values by rounding alone.
 _LEAST = math.sqrt(float(np.finfo(np.float64).eps))
 
 
 @dataclass(frozen=True, eq=False)
 class _Face:
-    """Blocks that take part in a step: their columns, directions and weights, with Newton's matrix."""
+    """The blocks of a step: their columns, directions and weights, with Newton's matrix."""
 
-    rows: Vector  # which columns of A, rows of Z
-    starts: Vector  # where blocks begin among these
-    sizes: Vector  # and how many they are
+    rows: Vector  # the columns of A, rows of Z
+    starts: Vector  # the first row of each block among these
+    sizes: Vector  # the number of rows of each block
     u: Vector  # unit directions, block by block
     weights: Vector  # of each row
     gram: Vector
@@ -63,9 +65,9 @@ class BlockNewton:
     columns : ColumnSet
         The columns of the blocks, those of a block side by side; its ``y`` has a column or several.
     level : Level
-        What fixes alpha.
+        The condition that determines alpha.
     nonneg : bool
-        Ask for ``Z >= 0``: entries leave zero where their correlation is positive.
+        Require ``Z >= 0``: entries leave zero where their correlation is positive.
 
     Examples
     --------
@@ -74,7 +76,7 @@ class BlockNewton:
     >>> import numpy as np
     >>> from lopro.basis_pursuit.block_newton import BlockNewton
     >>> from lopro.basis_pursuit.columns import ColumnSet
-    >>> from lopro.basis_pursuit.support_newton import Radius
+    >>> from lopro.basis_pursuit.levels import Radius
     >>> columns = ColumnSet(np.array([[3.0 + 4.0j]]), np.ones(1))
     >>> newton = BlockNewton(columns, Radius(1.0))
     >>> newton.extend(
@@ -88,9 +90,9 @@ class BlockNewton:
     def __init__(self, columns: ColumnSet, level: Level, nonneg: bool = False) -> None:
         self.columns, self.level, self.nonneg = columns, level, nonneg
         self.z: Vector = np.zeros((0, columns.y.shape[1]), dtype=columns.y.dtype)
-        #: Where blocks begin.
+        #: The first column of each block.
         self.starts = np.empty(0, dtype=np.intp)
-        #: How many columns each block has.
+        #: The number of columns of each block.
         self.sizes = np.empty(0, dtype=np.intp)
         self.move_to(self.z, 1.0)
 
@@ -103,7 +105,7 @@ class BlockNewton:
         read: Callable[[Vector], Vector],
         correlations: Vector,
     ) -> None:
-        """Add blocks of so many columns each; they are zero."""
+        """Add blocks of these sizes, which are zero."""
         n = len(self.columns)
         self.starts = np.concatenate([self.starts, n + np.cumsum(sizes) - sizes])
         self.sizes = np.concatenate([self.sizes, sizes])
@@ -113,7 +115,7 @@ class BlockNewton:
         self._pull()
 
     def keep(self, blocks: Vector) -> None:
-        """Drop all blocks but those marked; they are zero."""
+        """Drop all blocks but those marked; the others are zero."""
         rows = np.repeat(blocks, self.sizes)
         self.columns.keep(rows)
         self.z, self.sizes = self.z[rows], self.sizes[blocks]
@@ -123,14 +125,14 @@ class BlockNewton:
     # The point.
 
     def move_to(self, z: Vector, alpha: float) -> None:
-        """Take another point."""
+        """Set the point."""
         self.z, self.alpha = z, alpha
         self.residual = self.columns.y - self.columns.forward(z)
         self.length = float(np.linalg.norm(self.residual))
         self._pull()
 
     def _pull(self) -> None:
-        """Compute correlations, lengths and weights of the blocks anew."""
+        """Compute correlations, lengths and weights of the blocks."""
         self.slope = self.columns.adjoint(self.residual)
         if self.nonneg:
             # Negative correlations do not act on entries at zero.
@@ -155,7 +157,7 @@ class BlockNewton:
         return of_blocks if len(self.sizes) == len(self.z) else np.repeat(of_blocks, self.sizes)
 
     def _error(self) -> float:
-        """Return by how much the equations of the active blocks are off, in units of alpha."""
+        """Return the largest error of the equations of the active blocks in units of alpha."""
         if not self.active.any():
             return 0.0
         factors = self.alpha * self.weights / np.where(self.active, self.lengths, 1.0)
@@ -165,7 +167,7 @@ class BlockNewton:
 
     @property
     def excess(self) -> Vector:
-        """By how much blocks that are zero exceed what their weight allows; 0 if they do not."""
+        """The excess of the correlations of zero blocks over their weight times alpha, at least 0."""
         beyond = self.pulls / self.weights - (1.0 + support_newton.SETTINGS.close) * self.alpha
         return np.where(self.active, 0.0, np.maximum(beyond, 0.0))
 
@@ -173,7 +175,7 @@ class BlockNewton:
 
     @property
     def room(self) -> int:
-        """The number of blocks that may enter: half as many as are active, fewer as equations run out.
+        """The number of blocks that may be added: half as many as are active, fewer near the equations.
 
         With more blocks than equations the order of elimination would decide which are dropped.
         """
@@ -183,14 +185,14 @@ class BlockNewton:
         return min(many, max(1, (equations - active) // 8))
 
     def step(self, alpha: float) -> None:
-        """Make a Newton step towards the required point; alpha is at least this."""
-        excess, taking_part = self.excess, self.active.copy()
+        """Make a Newton step to the required alpha, or to ``alpha`` if that is larger."""
+        excess, included = self.excess, self.active.copy()
         entering = np.flatnonzero(excess)
-        taking_part[entering[largest(excess[entering], self.room)]] = True
-        if not taking_part.any():
+        included[entering[largest(excess[entering], self.room)]] = True
+        if not included.any():
             self.alpha = alpha
             return
-        face = self._face(taking_part)
+        face = self._face(included)
         slope, pull = self.slope[face.rows], face.weights[:, None] * face.u
         p, q = face.solve(slope - self.alpha * pull), face.solve(pull)
         root = self._root(face, p, q)
@@ -213,24 +215,22 @@ class BlockNewton:
         gram = submatrix(self.columns.gram, rows)
         stiff = np.maximum.reduceat(gram.diagonal().real, starts)
         stiff = np.where(stiff > 0.0, stiff, 1.0)
-        # New blocks have no length yet: a part of what they would grow to alone.
+        # The length of a new block is estimated: a share of its solution alone.
         grown = np.where(self.active, self.lengths, 0.0)[blocks] * stiff
-        grown += (
-            _GROWTH * np.where(self.active, 0.0, self.pulls - self.alpha * self.weights)[blocks]
-        )
+        grown += GROWTH * np.where(self.active, 0.0, self.pulls - self.alpha * self.weights)[blocks]
         e = np.sqrt(np.maximum(grown / (self.alpha * weights), _LEAST) / stiff)
         solve = newton_solver(gram, u, np.repeat(e, sizes), starts)
         return _Face(rows, starts, sizes, u, np.repeat(weights, sizes), gram, solve)
 
     def _root(self, face: _Face, p: Vector, q: Vector) -> float | None:
-        """Return the required alpha, to the accuracy of the step; None if it does not reach it."""
+        """Return the required alpha, to the accuracy of the step; None where there is none."""
         slope, by_p, by_q = self.slope[face.rows], face.gram @ p, face.gram @ q
         a, b = _real(q, by_q), _real(slope, q) - _real(p, by_q)
         left = self.length**2 - 2.0 * _real(slope, p) + _real(p, by_p)
         return self.level.alpha(a, b, math.sqrt(max(left, 0.0)), 0.0, at=self.alpha)
 
     def _move(self, face: _Face, step: Vector, alpha: float) -> None:
-        """Go as far as ``alpha f + |r|^2 / 2`` falls; blocks whose direction would reverse become zero."""
+        """Backtrack until ``alpha f + |r|^2 / 2`` does not increase; reversed blocks are set to zero."""
         starts, sizes = face.starts, face.sizes
         base, slope, weights = self.z[face.rows], self.slope[face.rows], face.weights[face.starts]
 
@@ -256,19 +256,6 @@ class BlockNewton:
         self.move_to(whole, alpha)
 
 
-def aimed_residual(sigma: Any, allowed: Any, alpha: Any, size: Any) -> Any:
-    """Return the residual to aim at: inside by what costs a tenth of the tolerance, and by rounding.
-
-    Parameters
-    ----------
-    sigma, allowed, alpha, size : floats, or arrays of them
-        Radius, the gap that is allowed, multiplier, and the length of ``y``.
-    """
-    spare = np.minimum(0.01, 0.1 * allowed * alpha / sigma**2)
-    rounding = 4.0 * float(np.finfo(np.float64).eps) * size
-    return np.maximum(0.0, sigma * (1.0 - 1e-12 - spare) - rounding)
-
-
 def _lengths(v: Vector, starts: Vector) -> Vector:
     """Return the lengths of blocks of rows."""
     if v.shape[1] == 1 and len(starts) == len(v):
@@ -284,103 +271,3 @@ def _lengths(v: Vector, starts: Vector) -> Vector:
 
 def _real(a: Vector, b: Vector) -> float:
     return float(np.vdot(a, b).real)
-
-
-def newton_solver(gram: Vector, u: Vector, e: Vector, starts: Vector) -> Callable[[Vector], Vector]:
-    """Return a function that solves systems with Newton's matrix.
-
-    Parameters
-    ----------
-    gram : array of shape (n, n)
-        ``A^H A`` of the columns of the blocks.
-    u : array of shape (n, k)
-        Directions, of length 1 over the rows of each block.
-    e : array of length n
-        The root of ``|Z_b| / (alpha w_b)`` for each row.
-    starts : array of int
-        Where blocks begin.
-
-    Examples
-    --------
-    A block of two: along its direction the matrix is that of the columns, across it is 1 more.
-
-    >>> import numpy as np
-    >>> from lopro.basis_pursuit.block_newton import newton_solver
-    >>> u = np.array([[1.0], [0.0]])
-    >>> solve = newton_solver(np.eye(2), u, np.ones(2), np.array([0]))
-    >>> solve(np.array([[1.0], [1.0]])).round(6)
-    array([[1. ],
-           [0.5]])
-    """
-    n, single = len(e), len(starts) == len(e)
-    if single and u.shape[1] == 1 and np.iscomplexobj(gram):
-        return _along_and_across(gram, u[:, 0], e)
-    K = e[:, None] * gram
-    K *= e
-    K.flat[:: n + 1] += 1.0
-    potrf, potri, potrs = scipy.linalg.get_lapack_funcs(("potrf", "potri", "potrs"), (K,))
-    # The transpose, which is the conjugate, is in the order of LAPACK: all is conjugate from here on.
-    factor, info = potrf(K.T, lower=True, overwrite_a=True, clean=False)
-    if info != 0:
-        raise StalledError("the Gram matrix is not positive")
-    R, _ = potri(factor, lower=True)
-    # u' T u, of which the lower half is right; T = I - R, and u has unit length.
-    C = np.multiply(R.T, u.conj() @ u.T).real
-    np.negative(C, out=C)
-    C.flat[:: n + 1] += (u.real * u.real + u.imag * u.imag).sum(axis=1)
-    if not single:
-        C = np.triu(C) + np.triu(C, 1).T
-        C = np.add.reduceat(np.add.reduceat(C, starts, axis=0), starts, axis=1)
-    inner = _definite(C)
-    sizes = np.diff(np.append(starts, n))
-
-    def by_R(right: Vector) -> Vector:
-        solved: Vector = potrs(factor, right.conj(), lower=True)[0]
-        return solved.conj()
-
-    def solve(right: Vector) -> Vector:
-        a = by_R(e[:, None] * right)
-        along = (u.conj() * a).real.sum(axis=1)
-        b = inner(along if single else np.add.reduceat(along, starts))
-        both: Vector = e[:, None] * (a + by_R((b if single else b.repeat(sizes))[:, None] * u))
-        return both
-
-    return solve
-
-
-def _along_and_across(gram: Vector, u: Vector, e: Vector) -> Callable[[Vector], Vector]:
-    """Return the solver for blocks of complex numbers: real equations along and across each of them.
-
-    This is one factorisation of twice the size, and quicker than two of the original one.
-    """
-    turned = u.conj()[:, None] * gram
-    turned *= u
-    n = len(turned)
-    H = np.empty((2 * n, 2 * n))
-    # The upper half, which is the lower one of the transpose.
-    H[:n, :n] = H[n:, n:] = turned.real
-    H[:n, n:] = -turned.imag
-    H.flat[n * (2 * n + 1) :: 2 * n + 1] += 1.0 / (e * e)  # the stiffness of turning
-    solve_both = _definite(H, scale=np.tile(turned.diagonal().real, 2))
-
-    def solve(right: Vector) -> Vector:
-        right = u.conj() * right[:, 0]
-        found = solve_both(np.concatenate([right.real, right.imag]))
-        both: Vector = (u * (found[:n] + 1j * found[n:]))[:, None]
-        return both
-
-    return solve
-
-
-def _definite(C: Vector, scale: float | Vector = 1.0) -> Callable[[Vector], Vector]:
-    """Return the solver for a positive definite matrix, or a nearly singular one, with a shift.
-
-    Its upper half counts. Raise if it is far from positive.
-    """
-    potrf, potrs, *_ = cholesky_routines(C.dtype.char)
-    for shift in _SHIFTS:
-        C.flat[:: len(C) + 1] += shift * scale
-        factor, info = potrf(C.T, lower=True, clean=False)
-        if info == 0:
-            return lambda right: np.asarray(potrs(factor, right, lower=True)[0])
-    raise StalledError("directions of blocks depend on each other")

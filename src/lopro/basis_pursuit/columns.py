@@ -52,6 +52,10 @@ class Settings:
     #: nonzeros. The elastic net of `benchmarks.lasso`, 1500 x 15000 at a fiftieth, takes 29 products
     #: without this limit, 9 with a quarter or a tenth; at a two-hundredth 38, 40 and 19.
     beyond: float = 0.1
+    #: The least number of columns to add or to start with: a round with fewer costs a product all the same. A
+    #: tenth and ten times as many change the sum of the products of the 62 instances of `python -m
+    #: benchmarks.constants basis_pursuit` that search columns by less than half a per cent.
+    fewest: int = 10
 
 
 SETTINGS = Settings()
@@ -271,15 +275,15 @@ class ColumnSet:
 
 
 def columns_to_add(signs: Vector, rows: int, part: int, ridge: bool = False) -> int:
-    """Return the number of columns that may be added: one for ``part`` nonzeros, at least ten.
+    """Return the number of columns that may be added: one for ``part`` nonzeros, and some more.
 
     At most half of the remaining rows: with more columns than rows the pivot order would decide which are
     dropped. A ridge makes all columns independent; but the signs of many more columns than rows predict
     little, so that beyond the rows few are added at a time.
     """
     n = int(np.count_nonzero(signs))
-    beyond = max(10.0, SETTINGS.beyond * n) if ridge else 1.0
-    return int(min(max(10, n // part), max(beyond, 0.5 * (rows - n))))
+    beyond = max(SETTINGS.fewest, SETTINGS.beyond * n) if ridge else 1.0
+    return int(min(max(SETTINGS.fewest, n // part), max(beyond, 0.5 * (rows - n))))
 
 
 def column_set(A: LinearMap, like: Array, y: Vector, weights: Vector, equations: bool) -> ColumnSet:

@@ -10,16 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from lopro.basis_pursuit.application import (
-    BPDNResult,
-    LassoPath,
-    checked_norm,
-    fields_of,
-    from_largest,
-)
+from lopro.basis_pursuit.application import checked_norm
 from lopro.basis_pursuit.loss_search import WorkingSetNewton
 from lopro.basis_pursuit.penalised import FitMultiplier
 from lopro.basis_pursuit.regression import weights_of_path
+from lopro.basis_pursuit.results import BPDNResult, LassoPath, fields_of, from_largest
 from lopro.constraints import Box, WholeSpace
 from lopro.core.arrays import Array, asarray_like, from_numpy, is_complex, to_numpy
 from lopro.core.deadline import Deadline
@@ -42,8 +37,8 @@ __all__ = ["LogisticResult", "sparse_logistic", "sparse_logistic_path"]
 class LogisticResult(BPDNResult):
     """A `Result` of `lopro.sparse_logistic`.
 
-    ``x`` are the coefficients, ``intercept`` the constant, 0 without one. ``dual`` is minus the slope of the
-    loss of each sample over ``lam``: ``|A' nu|_j <= w_j`` (without a ridge).
+    ``x`` are the coefficients, ``intercept`` is the constant, 0 without one. ``dual`` is minus the slope of
+    the loss of each sample over ``lam``: ``|A' nu|_j <= w_j`` (without a ridge).
     """
 
     intercept: float = 0.0
@@ -55,7 +50,7 @@ class LogisticResult(BPDNResult):
 
     @staticmethod
     def of_loss(result: Result, lam: float, intercept: bool) -> LogisticResult:
-        """Take the intercept off the coefficients, and add the dual point."""
+        """Separate the intercept from the coefficients, and add the dual point."""
         fields, found = fields_of(result), result.multiplier
         dual = found.fit / lam if isinstance(found, FitMultiplier) else None
         if not intercept:
@@ -96,7 +91,7 @@ def sparse_logistic(
         Weight of the norm, positive: ``1 / C`` of scikit-learn and others. Without an intercept the solution
         is zero from ``max_j |A'r|_j / w_j`` on, ``r_i = s_i b_i / 2``.
     intercept : bool
-        Whether there is a constant ``c``, which costs nothing.
+        Whether there is a constant ``c``, which is not penalised.
     x0 : array of length d, or d + 1 with an intercept, optional
         A start; a good one saves most of the work.
     weights : array or float, optional
@@ -104,7 +99,7 @@ def sparse_logistic(
     sample_weight : array of shape (m,), optional
         Nonnegative weights ``s`` of the samples; ones by default.
     nonneg : bool
-        Ask for ``x >= 0``.
+        Require ``x >= 0``.
     ridge : float
         Add ``ridge |x|^2 / 2``.
     method : Method, optional
@@ -116,7 +111,7 @@ def sparse_logistic(
     time_limit : float, optional
         Seconds of wall time for the whole call.
     callback, progress
-        As in `lopro.solve`; the last entry of points is the intercept, where there is one.
+        As in `lopro.solve`; with an intercept, it is the last entry of points.
 
     Returns
     -------
@@ -154,7 +149,7 @@ def sparse_logistic_path(
     tol: float = 1e-6,
     time_limit: float | None = None,
 ) -> LassoPath[LogisticResult]:
-    """Solve sparse logistic regression for several weights of the penalty, each from the solution before it.
+    """Solve sparse logistic regression for several weights of the penalty, each from the previous solution.
 
     Parameters
     ----------

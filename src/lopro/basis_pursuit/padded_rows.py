@@ -1,7 +1,7 @@
-"""Rows with different supports as arrays of one width, on every array library, and their matrix requests.
+"""Rows with different supports as arrays of one width, on every array library, and their matrix products.
 
-A mask of shape (rows, d) marks the columns of each row; ``places`` of shape (rows, n) has their indices in
-front, then others, up to the largest number of columns of a row.
+A mask of shape (rows, d) marks the columns of each row; ``places`` of shape (rows, n) has their indices
+first, then others, up to the largest number of columns of a row.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from lopro.basis_pursuit.pieces import cholesky_routines
-from lopro.core.arrays import Array, is_complex, namespace
+from lopro.core.arrays import Array, asarray_like, is_complex, namespace
 from lopro.core.device_cholesky import solve_many_definite
 
 __all__ = [
@@ -24,16 +24,17 @@ __all__ = [
     "largest_in_rows",
     "lengths",
     "real",
+    "real_systems",
     "solve_each",
     "spread",
 ]
 
 
 class HostColumns:
-    """The columns of a NumPy matrix one after the other in memory, also in single precision.
+    """The columns of a NumPy matrix, each contiguous in memory, also in single precision.
 
-    Each search has the products of the columns that it used last, and those of new ones are added. That takes
-    less than to form and to look up those of all columns (`benchmarks.bpdn.many`, processor time each): 100
+    For each search the Gram matrix of its last columns is stored, and extended by new ones. That takes less
+    time than computing and indexing that of all columns (`benchmarks.bpdn.many`, processor time each): 100
     right-hand sides of 1000 x 5000 take 12 instead of 14 ms, 256 of 2000 x 10000 take 16 instead of 23.
 
     Examples
@@ -65,15 +66,15 @@ class HostColumns:
         return found
 
     def _fill(self, gram: Any, row: Any, known: Any, products: Any) -> None:
-        """Multiply the columns of a row, as far as their products are not known."""
+        """Fill in the products of the columns of a row, computing those that are not known."""
         self._position[known] = np.arange(len(known))
         at = self._position[row]
         self._position[known] = -1
         some, new = self._single.take(row, axis=0), np.flatnonzero(at < 0)
-        if 2 * len(new) > len(row):  # half of a whole product is computed
+        if 2 * len(new) > len(row):  # matmul with the transpose computes half of the product
             np.matmul(conj(some), some.T, out=gram)
             return
-        gram[:] = products.take(at, axis=0).take(at, axis=1)  # with any numbers for new columns
+        gram[:] = products.take(at, axis=0).take(at, axis=1)  # arbitrary numbers for new columns
         border = conj(some.take(new, axis=0)) @ some.T
         gram[new] = border
         gram[:, new] = conj(border).T
@@ -88,7 +89,7 @@ class HostColumns:
 
 
 class WholeGram:
-    """The Gram matrix of all columns, in single precision, where the matrix is: reading it is quick there."""
+    """The Gram matrix of all columns in single precision, on a device, where indexing it is fast."""
 
     def __init__(self, matrix: Array) -> None:
         xp = namespace(matrix)
@@ -125,7 +126,7 @@ def lengths(x: Array) -> Array:
 
 
 def count_true(mask: Array) -> Array:
-    """Return how many entries of each row are true."""
+    """Return the number of true entries of each row."""
     xp = namespace(mask)
     return xp.sum(xp.astype(mask, xp.int64), axis=1)
 
@@ -146,12 +147,12 @@ def gathered(x: Array, places: Array) -> Array:
 
 
 def spread(values: Array, mask: Array, places: Array) -> Array:
-    """Return rows of full width with the values at their places where the mask is true, 0 elsewhere."""
+    """Return rows of full width: the values at their places where the mask is true, 0 elsewhere."""
     if isinstance(values, np.ndarray):
         found = np.zeros(mask.shape, dtype=values.dtype)
         np.put_along_axis(found, places, values, axis=1)
         return found
-    # The number of true entries before one is its position among the places.
+    # The number of true entries before an entry is its position among the places.
     xp = namespace(mask)
     rank = xp.cumulative_sum(xp.astype(mask, xp.int64), axis=1) - 1
     rank = xp.where(mask, rank, xp.zeros_like(rank))
@@ -162,7 +163,7 @@ def spread(values: Array, mask: Array, places: Array) -> Array:
 def largest_in_rows(x: Array, positive: np.ndarray[Any, Any], room: np.ndarray[Any, Any]) -> Array:
     """Return nonnegative numbers with all but the ``room`` largest of each row set to 0.
 
-    ``positive`` is how many of each row are not 0; rows of NumPy arrays are changed in place.
+    ``positive`` is the number of positive entries of each row; NumPy arrays are changed in place.
     """
     above = np.flatnonzero(positive > room)
     if above.size == 0:
@@ -179,8 +180,40 @@ def largest_in_rows(x: Array, positive: np.ndarray[Any, Any], room: np.ndarray[A
     return xp.where(limited & (x < least), xp.zeros_like(x), x)
 
 
+def real_systems(
+    G: Array, there: Array, u: Array, turning: Array, forces: Array
+) -> tuple[Array, Array]:
+    """Return real matrices, padded with ones on the diagonal, and correlations, along and across ``u``.
+
+    Parameters
+    ----------
+    G : array of shape (rows, n, n)
+        Gram matrices, which are overwritten.
+    there : array of shape (rows, n)
+        Whether there is a column; ``u`` is 0 where there is none.
+    u, forces : array
+        Directions of the coefficients, and correlations in units of them.
+    turning : array
+        The curvature across the directions.
+    """
+    xp = namespace(turning)
+    u = xp.astype(u, G.dtype)
+    G *= conj(u)[:, :, None]
+    G *= u[:, None, :]
+    filled = xp.astype(~there, turning.dtype)
+    H, felt, added = real(G), real(forces), filled
+    if is_complex(G):
+        imag = xp.imag(G)
+        upper, lower = xp.concat([H, -imag], axis=2), xp.concat([imag, H], axis=2)
+        H = xp.concat([upper, lower], axis=1)
+        felt = xp.concat([felt, xp.imag(forces)], axis=1)
+        added = xp.concat([filled, turning + filled], axis=1)
+    eye = asarray_like(np.eye(added.shape[1], dtype=np.float32), H)
+    return H + xp.astype(added, H.dtype)[:, :, None] * eye, felt
+
+
 def solve_each(H: Array, right: Array) -> Array:
-    """Return the solutions of systems in the precision of the matrices; NaN where one is not definite."""
+    """Return the solutions of systems, in the precision of the matrices; NaN where one is not definite."""
     xp = namespace(right)
     size = xp.max(abs(right), axis=1, keepdims=True)  # single precision has a short range
     size = xp.where(size > 0.0, size, xp.ones_like(size))

@@ -1,8 +1,9 @@
-"""Columns held in several arrays, and their Gram matrices, on every array library."""
+"""Columns as they are read and held, in several arrays, and their Gram matrices, on every array library."""
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
@@ -10,10 +11,13 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.core.arrays import Array, from_numpy, namespace
+from lopro.maps import LinearMap
+from lopro.maps.algebra import widened
 
 __all__ = [
     "Pieces",
     "Vector",
+    "at_rank",
     "bordered",
     "cholesky_routines",
     "largest",
@@ -22,6 +26,9 @@ __all__ = [
 ]
 
 Vector: TypeAlias = "np.ndarray[Any, Any]"
+
+#: The largest share of nonzeros for which products with sparse columns are faster than with dense ones.
+_SPARSE = 0.03
 
 
 class Pieces(list[Any]):
@@ -102,3 +109,33 @@ def cholesky_routines(dtype: str) -> tuple[Any, Any, Any, Any]:
     """Return LAPACK's potrf, potrs, pstrf and posv for a type: a look-up takes as long as a small factor."""
     names = ("potrf", "potrs", "pstrf", "posv")
     return tuple(scipy.linalg.get_lapack_funcs(names, dtype=np.dtype(dtype)))
+
+
+def thinned(block: Any) -> Any:
+    """Return a sparse block in double precision: by columns if products are faster that way, or as an array.
+
+    Arrays are returned unchanged.
+    """
+    if not scipy.sparse.issparse(block):
+        return block
+    block = widened(block)
+    few = block.nnz <= _SPARSE * math.prod(block.shape)
+    return scipy.sparse.csc_array(block) if few else block.toarray()
+
+
+def columns_of(A: LinearMap, indices: Vector) -> Any:
+    """Return columns, as an array, or in sparse form if they have few entries; of operators by products."""
+    if not A.has_columns:
+        units = np.zeros((A.shape[1], len(indices)))
+        units[indices, np.arange(len(indices))] = 1.0
+        return np.asarray(A.forward(units))
+    return thinned(A.columns(indices))
+
+
+def at_rank(sizes: Array, rank: int) -> float:
+    """Return the entry of a rank in descending order; 0 beyond the last one."""
+    if rank >= sizes.shape[0]:
+        return 0.0
+    if isinstance(sizes, np.ndarray):
+        return float(np.partition(sizes, sizes.size - rank)[sizes.size - rank])
+    return float(namespace(sizes).sort(sizes)[sizes.shape[0] - rank])

@@ -1,82 +1,70 @@
-"""Small problems as programs: where Newton's method fails at degenerate vertices or with very many signs.
+"""Small problems as quadratic programs: where Newton's method fails at degenerate vertices or many signs.
 
-For equations the dual is a linear program, ``max <y, v>  s.t. |A'v| <= w``; a point of the path has
-``- alpha |v|^2 / 2`` in its objective as well, and ``alpha v`` is its residual. PIQP solves small ones in a
-few milliseconds. What is taken from it is which columns are active, and a dual point with room to spare. The
-pair is computed anew from these, at once or by Newton's method, and checked like any other.
-
-Problems that are too ill-conditioned for these are cone programs in other coordinates. With ``A = U S V^H``
-the equations ``V^H x - u = U^H y / s`` have orthonormal rows, however small some singular values are. What
-remains of the condition is in ``|s u| <= sigma``, where it does not hurt an interior-point method: some
-coordinates matter little. With the multiplier ``c`` of the equations ``nu = U (c / s)`` is the dual point.
+For equations the dual is a linear program, ``max <y, v>  s.t. |A'v| <= w``; for a point of the path its
+objective has the term ``- alpha |v|^2 / 2`` as well, and ``alpha v`` is the residual. PIQP solves small ones
+in a few milliseconds. Its solution yields the active columns and a strictly complementary dual point; from
+these the solution is computed again, directly or by Newton's method, and certified like any other.
 """
 
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.basis_pursuit import support_newton
 from lopro.basis_pursuit.column_search import ColumnSearch
-from lopro.basis_pursuit.problem import (
-    NORMS,
-    BlockNorm,
-    SparseForm,
-    SparseProblem,
-    residual_ball_of,
-)
+from lopro.basis_pursuit.problem import NORMS, SparseForm, SparseProblem, residual_ball_of
 from lopro.basis_pursuit.search import newton_rounds
-from lopro.constraints.residual_ball import FEW_COLUMNS
 from lopro.core.arrays import Array, asarray_like, norm, to_numpy
 from lopro.core.deadline import current_deadline
-from lopro.core.real_vectors import Vector, from_real_vector, to_real_vector
+from lopro.core.real_vectors import Vector
 from lopro.engines import (
     AnswerStatus,
-    ConicProgram,
     EngineUnavailable,
     QuadraticProgram,
     solve_by_piqp,
 )
-from lopro.errors import MissingCapabilityError, ProjectionError, StalledError
-from lopro.functions.cone_program import real_matrix
-from lopro.maps import NumPyMap, SparseMap, linear_map
-from lopro.objectives import Objective
+from lopro.errors import MissingCapabilityError
+from lopro.maps import NumPyMap, SparseMap
 from lopro.problem import Problem
 from lopro.protocol import Candidate, Candidates, Card, Multiplier, Workbench
 
 __all__ = [
     "Pair",
     "PursuitPrograms",
-    "RotatedProgram",
-    "fits_cones",
     "fits_program",
     "improve_penalised",
     "is_tiny",
     "optimal_pair",
-    "rotated_solution",
-    "solve_by_cones",
 ]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Sizes and accuracies of programs."""
+    """Sizes and accuracies of programs.
 
-    #: Rows squared times columns: some ten seconds of PIQP.
+    Pairs of figures are the products of the 20 instances of `python -m benchmarks.constants basis_pursuit`
+    that use programs, with a tenth and with ten times the value.
+    """
+
+    #: The largest number of operations of a step of PIQP, rows squared times columns: some ten seconds in all
+    #: (1.00, 1.00).
     operations: float = 1e10
-    #: sigma relative to y: the vertex for sigma = 0 has most of the signs.
+    #: The radius relative to ``|y|`` below which the vertex for sigma = 0 has most of the signs (1.02, loses
+    #: a certificate).
     tiny: float = 1e-4
-    #: The accuracy requested from PIQP; a correlation this close to its weight counts as equal to it.
+    #: The accuracy requested from PIQP (1.00, 1.00); the relative distance within which a correlation counts
+    #: as equal to its weight, and a coefficient as zero (1.00, 1.00).
     residual: float = 1e-10
     active: float = 1e-6
-    #: Of the largest pivot: columns with smaller ones depend on others.
+    #: Columns with a pivot below this share of the largest count as dependent (1.00, 1.00).
     dependent: float = 1e-9
-    #: Programs on the way to sigma, and rounds of Newton's method after each.
+    #: The maximal number of programs on the way to sigma (none loses a certificate, 1.00), and of rounds of
+    #: Newton's method after each (1.00, 1.00).
     programs: int = 6
     rounds_each: int = 3
     #: Cone program: entries of a matrix for which some factorisations cost less than the methods before.
@@ -94,7 +82,7 @@ _EPS, _WIDE = (float(np.finfo(kind).eps) for kind in (np.float64, np.longdouble)
 
 @dataclass(frozen=True)
 class PursuitPrograms:
-    """Quadratic and linear programs that show which columns are active; Newton's method does the rest.
+    """Quadratic and linear programs that identify the active columns, followed by Newton's method.
 
     Problem: `L1Norm` over a `ResidualBall` with a real matrix that has columns, optionally ``x >= 0``, of
     moderate size. `WorkingSet` hands over to it where its path has many signs or degenerate vertices.
@@ -102,7 +90,7 @@ class PursuitPrograms:
     Parameters
     ----------
     rounds : int
-        Rounds of Newton's method from the signs of a vertex.
+        The maximal number of rounds of Newton's method from the signs of a vertex.
 
     Examples
     --------
@@ -139,7 +127,7 @@ class PursuitPrograms:
         yield from self.improve(bench, search)
 
     def improve(self, bench: Workbench, search: ColumnSearch) -> Candidates:
-        """Solve programs at sigma = 0, or where the path has come to, then nearer and nearer to the radius.
+        """Solve programs for alpha = 0, or the last alpha of the path, then for alphas that approach sigma.
 
         The residual is alpha times a dual point that changes little.
         """
@@ -147,7 +135,7 @@ class PursuitPrograms:
         at_zero = search.solution is None or is_tiny(search)
         alpha = 0.0 if at_zero or search.solution is None else search.solution.alpha
         for _ in range(SETTINGS.programs):
-            pair = optimal_pair(search.pursuit, A, alpha)
+            pair = optimal_pair(search.sparse, A, alpha)
             if pair is None:
                 break
             yield from self._from_pair(bench, search, A, pair)
@@ -158,8 +146,9 @@ class PursuitPrograms:
     def _from_pair(
         self, bench: Workbench, search: ColumnSearch, A: Vector, pair: Pair
     ) -> Candidates:
-        """Propose the point that the signs of a pair determine, and those of Newton's method from them."""
-        candidate = pair.candidate(search.pursuit, A, search.point())
+        """Propose the solution for the signs of a pair, and those of Newton's method from these signs."""
+        assert isinstance(search.sparse, SparseProblem)
+        candidate = pair.candidate(search.sparse, A, search.point())
         if candidate is not None:
             yield candidate
         search.resume_with(pair.signs)
@@ -169,15 +158,15 @@ class PursuitPrograms:
 
 
 def is_tiny(search: ColumnSearch) -> bool:
-    """Whether the radius is so small beside ``y`` that the vertex for sigma = 0 is near."""
+    """Whether the radius is so small relative to ``y`` that the vertex for sigma = 0 is close."""
     return bool(search.ball.sigma <= SETTINGS.tiny * float(np.linalg.norm(search.y)))
 
 
 def fits_program(sparse: SparseProblem, operations: float = SETTINGS.operations) -> bool:
-    """Whether the matrix is small, and wide enough for the equations to have more than one solution.
+    """Whether the matrix is small, and has more columns than rows.
 
     A step of PIQP takes about the square of the rows times the columns; ``operations`` is the limit of that.
-    1e9 are most of a second.
+    With 1e9 a program takes most of a second.
     """
     rows, columns = sparse.ball.A.shape
     return bool(rows < columns and float(rows) ** 2 * columns <= operations)
@@ -185,22 +174,22 @@ def fits_program(sparse: SparseProblem, operations: float = SETTINGS.operations)
 
 @dataclass(frozen=True)
 class Pair:
-    """A solution for one parameter of the path and one of its dual, up to the accuracy of a solver."""
+    """A solution for one alpha and a dual solution, up to the accuracy of a solver."""
 
     x: Vector
     dual: Vector
-    #: Signs of the columns that are active in the dual point, or in use.
+    #: Signs of the columns whose dual constraint is active, or whose coefficient is not zero.
     signs: Vector
     alpha: float = 0.0
 
     def candidate(self, sparse: SparseProblem, A: Vector, like: Array) -> Candidate | None:
-        """Return the solution that the signs determine, as precise as ``like``; None where they are wrong.
+        """Return the solution for the signs, in the precision of ``like``; None where they are wrong.
 
-        Independent columns in use determine it. With ``A = Q R`` on them it is ``R^-1 (Q'y - a t)`` with
-        ``t = R^-T w s``, and its residual is what ``Q`` leaves of ``y`` plus ``a Q t``: two parts at a right
-        angle, so that the radius gives ``a``. Equations are met where ``a`` is zero, and these columns alone
-        do not give their dual point. That of an interior point method is the centre of all of them, so what
-        makes it exact on these columns leaves room on the others.
+        With ``A = Q R`` on the independent columns with a sign it is ``R^-1 (Q'y - a t)``, ``t = R^-T w s``,
+        and its residual is ``y - Q Q'y`` plus ``a Q t``: two orthogonal parts, so that the radius determines
+        ``a``. Equations hold for ``a = 0``, where these columns do not determine the dual point. That of an
+        interior-point method is central, so that a correction which makes it exact on these columns does not
+        violate the constraints of the others.
         """
         y, used = to_numpy(sparse.ball.y).astype(np.float64), np.flatnonzero(self.signs)
         if not 0 < used.size <= len(y):
@@ -213,10 +202,10 @@ class Pair:
         inside = Q.T @ y
         rest, sigma = y - Q @ inside, sparse.ball.sigma
         met = support_newton.SETTINGS.met
-        inner = (1.0 - met) * sigma  # rounding makes residuals no longer than sigma
+        inner = (1.0 - met) * sigma  # so that computed residuals are at most sigma
         room = (inner - norm(rest)) * (inner + norm(rest))
         lengths = [math.sqrt(room) / norm(t)] if room > 0.0 else []
-        # The solution of the equations may do where their signs are not those at the radius.
+        # Where the signs of the equations are not those at the radius, their solution may suffice.
         for a in [*lengths, 0.0] if self.alpha == 0.0 else lengths:
             x = np.zeros(A.shape[1])
             x[used] = scipy.linalg.solve_triangular(R, inside - a * t)
@@ -233,7 +222,7 @@ class Pair:
 def improve_penalised(bench: Workbench, search: ColumnSearch, rounds: int) -> Candidates:
     """Propose the solution of the program for a penalty, and those of Newton's method from its signs.
 
-    Where columns are dependent, the signs of Newton's method may cycle; a program does not mind.
+    Where columns are dependent, the signs of Newton's method may cycle; programs have no such difficulty.
     """
     form, (m, d) = search.sparse, search.A.shape
     readable = isinstance(search.A, NumPyMap | SparseMap) and search.level.least > 0.0
@@ -243,7 +232,7 @@ def improve_penalised(bench: Workbench, search: ColumnSearch, rounds: int) -> Ca
     bench.hand_over(PursuitPrograms(rounds))
     A, y = to_numpy(search.A.toarray()).astype(np.float64, copy=False), search.y
     tall, right = A, y
-    if form.ridge > 0.0:  # rows that make |x|^2 a part of the residual
+    if form.ridge > 0.0:  # rows that add ridge |x|^2 to the squared residual
         tall = np.vstack([A, math.sqrt(form.ridge) * np.eye(d)])
         right = np.concatenate([y, np.zeros(d)])
     Q, R = np.linalg.qr(tall) if len(right) > d else (np.eye(m), A)
@@ -261,9 +250,9 @@ def improve_penalised(bench: Workbench, search: ColumnSearch, rounds: int) -> Ca
 def optimal_pair(
     sparse: SparseForm, A: Vector, alpha: float = 0.0, right: Vector | None = None
 ) -> Pair | None:
-    """Return a solution of ``min sum w_i |x_i|  s.t. A x = y`` by PIQP; None where it finds none in time.
+    """Return a solution of ``min sum w_i |x_i|  s.t. A x = y`` by PIQP; None where it fails in the time left.
 
-    With ``alpha``, of ``min alpha sum w_i |x_i| + |A x - y|^2 / 2``; with another right-hand side, for that.
+    With ``alpha > 0`` of ``min alpha sum w_i |x_i| + |A x - y|^2 / 2``; ``right`` replaces ``y``.
 
     Examples
     --------
@@ -309,170 +298,3 @@ def _by_piqp(
     if answer.status is not AnswerStatus.SOLVED or not answer.finite:
         return None
     return answer.rows, answer.x
-
-
-# Singular coordinates.
-
-
-def fits_cones(sparse: SparseProblem) -> bool:
-    """Whether a problem is small enough for interior-point methods."""
-    A, of_blocks = sparse.ball.A, isinstance(sparse.objective, BlockNorm)
-    # All columns of a small operator may be computed: each costs a product.
-    on_host = isinstance(sparse.ball.y, np.ndarray)
-    readable = A.explicit or (A.shape[1] <= FEW_COLUMNS and on_host and not of_blocks)
-    small = A.shape[0] * A.shape[1] <= SETTINGS.entries
-    return small and readable and float(sparse.weights.min()) > 0.0
-
-
-@dataclass(frozen=True)
-class RotatedProgram:
-    """The cone program of the problem in singular coordinates, by the interior-point method of Clarabel.
-
-    Problem: sums of moduli or lengths of blocks over a `ResidualBall`, up to 1e5 entries. It does not mind
-    singular values that differ by many orders of magnitude; `WorkingSet` and `MatrixFree` hand over to it.
-
-    Examples
-    --------
-    >>> import numpy as np, lopro
-    >>> from lopro.basis_pursuit.programs import RotatedProgram
-    >>> A = np.array([[2.0, 1.0], [0.0, 1e-6]])
-    >>> result = lopro.bpdn(A, np.array([3.0, 2e-6]), 1e-8, method=RotatedProgram())
-    >>> result.success, result.x.round(2)
-    (True, array([0.5 , 1.99]))
-    """
-
-    card: ClassVar[Card] = Card(
-        assumptions="l1 or block norm over a residual ball, optionally x >= 0, up to 1e5 entries",
-        oracles="all entries of A; one singular value decomposition, one cone program",
-        rate="that of interior points",
-        projections="1",
-        reference="Clarabel; this library: the cone program in singular coordinates",
-    )
-
-    def check(self, problem: Problem) -> None:
-        ball, _ = residual_ball_of(problem.constraint)
-        fits = ball is not None and isinstance(problem.objective, NORMS)
-        if not fits or not fits_cones(SparseProblem.of(problem, problem.start(None))):
-            raise MissingCapabilityError(
-                f"RotatedProgram needs L1Norm over a ResidualBall with at most {SETTINGS.entries:.0e} "
-                f"entries, got {problem.objective!r} over {problem.constraint!r}"
-            )
-
-    def run(self, bench: Workbench, x0: Array) -> Candidates:
-        yield from solve_by_cones(bench, SparseProblem.of(bench.problem, x0), x0)
-
-
-def solve_by_cones(bench: Workbench, sparse: SparseProblem, x: Array) -> Candidates:
-    """Propose what an interior-point method finds; nothing where the problem is too large or it fails."""
-    if not fits_cones(sparse):
-        return
-    with suppress(StalledError, ProjectionError, OverflowError, EngineUnavailable):
-        candidate = _by_cones(bench, sparse, x)
-        if candidate is not None:
-            yield candidate
-
-
-def _by_cones(bench: Workbench, sparse: SparseProblem, like: Array) -> Candidate | None:
-    """Return the solution in singular coordinates with the bound that its multipliers prove."""
-    ball = sparse.ball
-    A, y = _in_double(ball.as_matrix.A.toarray()), _in_double(ball.y)
-    found = rotated_solution(A, y, ball.sigma, sparse.objective, sparse.nonneg)
-    if found is None:
-        return None
-    # Dual points are long where singular values are small: their correlations need all digits there are.
-    wide = np.clongdouble if np.iscomplexobj(found.nu) else np.longdouble
-    g = (A.conj().T.astype(wide) @ found.nu.astype(wide)).astype(found.nu.dtype)
-    lost = len(y) * _WIDE * found.stretch * norm(found.nu) + _EPS * float(np.abs(g).max())
-    growth = lost / (_EPS * found.stretch * norm(found.nu))
-    proof = sparse.proved(found.nu, g, found.stretch, growth)
-    if proof is None:
-        return None
-    inequality = sparse.as_given(proof, like)
-    x = found.x
-    if sparse.nonneg and norm(A @ x - y) > (
-        1.0 + SETTINGS.near
-    ) * ball.sigma + SETTINGS.near * norm(y):
-        return None  # a projection on ball and signs takes long from afar, and ends nowhere near
-    before = asarray_like(np.maximum(x, 0.0) if sparse.nonneg else x, like)
-    return Candidate(bench.project(before), Multiplier(inequality), before=before)
-
-
-def _in_double(values: Any) -> Vector:
-    plain = to_numpy(values)
-    return np.asarray(plain, dtype=np.complex128 if np.iscomplexobj(plain) else np.float64)
-
-
-@dataclass(frozen=True)
-class Rotated:
-    """A point, a dual point that is feasible up to the accuracy of the solver, and the norm of ``A``."""
-
-    x: Vector
-    nu: Vector
-    stretch: float
-
-
-def rotated_solution(
-    A: Vector, y: Vector, sigma: float, f: Objective, nonneg: bool
-) -> Rotated | None:
-    """Minimise a norm over ``|A x - y| <= sigma`` in singular coordinates; None if that fails.
-
-    With ``A = U S V^H`` the unknowns are ``x`` and ``u = V^H x - U^H y / s``; the radius bounds ``|s u|``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lopro.basis_pursuit.programs import rotated_solution
-    >>> from lopro.objectives import L1Norm
-    >>> A, y = np.array([[2.0, 1.0], [0.0, 1e-9]]), np.array([3.0, 2e-9])
-    >>> found = rotated_solution(A, y, 1e-12, L1Norm(), False)
-    >>> (
-    ...     found.x.round(2),
-    ...     round(float(found.nu @ y), 4),
-    ... )  # the second row alone makes the second entry 2
-    (array([0.5, 2. ]), 2.5)
-    """
-    m, n = A.shape
-    current_deadline().need(20.0 * m * n * min(m, n))
-    # Real equations of complex numbers have complex multipliers, too.
-    U, s, Vh = np.linalg.svd(A.astype(np.result_type(A, y)), full_matrices=False)
-    kept = s > SETTINGS.rank * s[0]
-    U, s, Vh = U[:, kept], s[kept], Vh[kept]
-    seen = U.conj().T @ y
-    rest = y - U @ seen
-    rest = rest - U @ (U.conj().T @ rest)
-    radius = math.sqrt(max(0.0, (sigma - norm(rest)) * (sigma + norm(rest))))
-    if not s.size or (radius == 0.0 and sigma > 0.0) or not np.isfinite(seen / s).all():
-        return None
-    x, c = _in_rotated_units(Vh, seen / s, s, radius, f, nonneg)
-    nu = U @ (c / s)
-    if not (np.isfinite(x).all() and np.isfinite(nu).all()):
-        return None
-    if radius > 0.0:  # a residual has the same share of what A does not reach
-        nu = nu + (norm(nu) / radius) * rest
-    return Rotated(x, nu, float(s[0]))
-
-
-def _in_rotated_units(
-    Vh: Vector, b: Vector, s: Vector, radius: float, f: Objective, nonneg: bool
-) -> tuple[Vector, Vector]:
-    """Minimise ``f`` over ``|s (V^H x - b)| <= radius``; return also ``c``, of which ``V c`` is a slope."""
-    zero = np.zeros(Vh.shape[1], dtype=Vh.dtype)
-    unit = float(np.abs(b).max()) or 1.0  # of x
-    program, size = ConicProgram(to_real_vector(zero).size), to_real_vector(b).size
-    rows = (real_matrix(linear_map(Vh), np.iscomplexobj(Vh)), 0)
-    right = to_real_vector(b / unit)
-    if radius > 0.0:
-        u = program.new_variables(size)
-        program.add_equations(right, rows, (-scipy.sparse.eye_array(size), u))
-        stiff = np.concatenate([s, s])[:size] * (unit / radius)
-        ball = scipy.sparse.diags_array(-stiff, offsets=-1, shape=(size + 1, size))
-        program.add_second_order(size + 1, np.eye(1, size + 1)[0], (ball, u))
-    else:
-        program.add_equations(right, rows)
-    if nonneg:
-        program.add_inequalities(np.zeros(len(zero)), (-scipy.sparse.eye_array(len(zero)), 0))
-    for term in f.terms:
-        term.add_to_cone_program(program, zero)
-    answer = program.solve(SETTINGS.accuracy)
-    x = unit * from_real_vector(answer.x[: program.size], zero)
-    return x, -from_real_vector(answer.rows[:size], b)

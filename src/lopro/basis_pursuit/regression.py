@@ -10,43 +10,28 @@ method. A dual point ``nu`` of `bpdn` proves ``|A x - y| >= (Re <y, nu> - tau) /
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import scipy  # parts of it load when first used
 
-from lopro.basis_pursuit.application import (
-    BPDNResult,
-    LassoPath,
-    LassoResult,
-    ProblemData,
-    from_largest,
-    solve_one,
-)
-from lopro.basis_pursuit.batch import shares_passes, solve_all
+from lopro.basis_pursuit.application import ProblemData, solve_one
+from lopro.basis_pursuit.batch import solve_all
 from lopro.basis_pursuit.column_search import ColumnSearch
-from lopro.basis_pursuit.penalised import sparse_form
-from lopro.basis_pursuit.problem import SparseProblem
-from lopro.basis_pursuit.working_set import WorkingSet, in_blocks, passes_are_expensive
-from lopro.constraints.pulled_back import stretch_at
-from lopro.core.arrays import Array, asarray_like, eps, norm, to_numpy, widest
-from lopro.core.counting import Counts, counting
-from lopro.core.deadline import Deadline, OutOfTime, current_deadline
+from lopro.basis_pursuit.pareto_search import solve_constrained
+from lopro.basis_pursuit.recognition import in_blocks, passes_are_expensive, sparse_form
+from lopro.basis_pursuit.results import LassoPath, LassoResult, from_largest
+from lopro.basis_pursuit.shared_passes import shares_passes
+from lopro.basis_pursuit.working_set import WorkingSet
+from lopro.core.arrays import Array, asarray_like, to_numpy
+from lopro.core.deadline import Deadline
 from lopro.core.validation import check_array, check_count, check_number, check_numbers
-from lopro.driver.result import History, Status
 from lopro.driver.workbench import Callback, Options
-from lopro.maps.double import wide_dtype
 from lopro.problem import Problem
-from lopro.protocol import Certificate, Method, Target, Workbench
+from lopro.protocol import Method, Workbench
 
-__all__ = ["lasso", "lasso_path", "solve_constrained", "weights_of_path"]
-
-_MOST_RADII = 60
-_FLOOR = 1e-3  # in units of |y|: the gap scale
-_SOURCE = "dual point of basis pursuit denoising"
+__all__ = ["lasso", "lasso_path", "weights_of_path"]
 
 
 def lasso(
@@ -79,14 +64,14 @@ def lasso(
     tau : float, optional
         Bound of the norm.
     lam : float, optional
-        Weight of the norm, positive; from ``max |A^H y|_i / w_i`` on the solution is zero. scikit-learn's
-        ``alpha`` is ``lam / m``. Exactly one of ``tau`` and ``lam``.
+        Weight of the norm, positive; the solution is zero from ``max |A^H y|_i / w_i`` on. scikit-learn's
+        ``alpha`` is ``lam / m``. Exactly one of ``tau`` and ``lam`` is given.
     x0 : array, optional
         A start; one close to the solution saves most of the work.
     weights : array or float, optional
         Positive weights ``w`` of the norm; one for each group where there are groups.
     nonneg : bool
-        Ask for ``x >= 0`` (real problems).
+        Require ``x >= 0`` (real problems).
     groups : array of length d, optional
         The group of each coefficient: the norm is the sum of ``w_g |x_g|_2``. With ``lam``.
     ridge : float
@@ -157,7 +142,7 @@ def lasso_path(
     tol: float = 1e-6,
     time_limit: float | None = None,
 ) -> LassoPath[LassoResult]:
-    """Solve the LASSO for several weights of the penalty, each from the solution before it.
+    """Solve the LASSO for several weights of the penalty, each from the previous solution.
 
     Columns, their products with each other and with ``y`` are computed once for all weights. If ``A`` is
     in a file or on a cluster, the searches for all weights share passes.
@@ -167,7 +152,7 @@ def lasso_path(
     A, y
         As in `lasso`.
     lams : sequence of float, optional
-        The weights; they are worked through from the largest down. By default ``count`` of them, evenly
+        The weights; problems are solved from the largest weight down. By default ``count`` weights, evenly
         spaced on a logarithmic scale from the least one for which the solution is zero down to ``ratio`` of
         it.
     count : int
@@ -264,188 +249,6 @@ class AlongPath(WorkingSet):
     _before: list[ColumnSearch] = field(default_factory=list, repr=False)
 
     def _column_search(self, bench: Workbench, problem: Problem) -> ColumnSearch:
-        search = ColumnSearch(problem, bench.target, bench.tick, None, *self._before)
+        search = ColumnSearch(problem, bench.target, bench.tick, *self._before)
         self._before[:] = [search]
         return search
-
-
-def solve_constrained(
-    data: ProblemData, y: Any, tau: float, x0: Array | None, options: Options
-) -> LassoResult:
-    """Find the vector of least residual whose norm is at most ``tau``; see `lopro.lasso`."""
-    tau, tol = check_number("tau", tau, minimum=0.0), options.tol
-    with Deadline(options.time_limit).active() as deadline:
-        y = check_array("y", y, ndim=1)
-        # The gap of bpdn is an error of the bound here; most of the tolerance is for the root search.
-        finer = dataclasses.replace(options.within_call(), tol=max(0.02 * tol, 1e-12))
-        search = _ParetoSearch(data, y, tau, Target(tol, _FLOOR * norm(y)))
-        try:
-            with counting(search.own):
-                search.run(x0, finer)
-        except OutOfTime:
-            search.late()
-        return search.result(deadline.elapsed)
-
-
-class _ParetoSearch:
-    """The root search: the best point, the best bound, and the radii between them."""
-
-    def __init__(self, data: ProblemData, y: Array, tau: float, target: Target) -> None:
-        self.data, self.y, self.tau, self.target = data, y, tau, target
-        problem = data.problem(y, 0.0)
-        self.like = problem.start(None)
-        self.sparse = SparseProblem.of(
-            problem, to_numpy(self.like)
-        )  # bounds are computed on the host
-        self.lower, self.upper = 0.0, norm(y)
-        self.x: Array = self.like
-        self.dual: Array | None = None
-        self._stretch = 0.0  # about the norm of A
-        self.own, self.runs = Counts(), list[BPDNResult]()
-        self.curve: list[tuple[float, float]] = []
-        self.empty = -1.0  # the largest radius with an empty ball
-        self.status: Status | None = None
-
-    @property
-    def _dual_like(self) -> Array:
-        """An array of the type of dual points: complex if A or y is."""
-        return widest((self.sparse.ball.y, self.sparse.ball.like))
-
-    @property
-    def done(self) -> bool:
-        """Whether the gap is small enough."""
-        return self.target.reached(self.upper - self.lower, self.upper)
-
-    def run(self, x0: Array | None, options: Options) -> None:
-        """Try radii until the gap is closed, or there is no more progress."""
-        self._keep_if_better(self.like if x0 is None else self.data.problem(self.y, 0.0).start(x0))
-        start, tried_least_squares = x0, False
-        sigma = self._next()
-        for _ in range(_MOST_RADII):
-            if self.done or self.status is not None or not sigma < self.upper:
-                return
-            found = solve_one(self.data.problem(self.y, sigma), start, None, options)
-            self.runs.append(found)
-            if found.status is Status.INFEASIBLE:
-                self.empty = max(self.empty, sigma)
-                if not tried_least_squares:
-                    tried_least_squares = True
-                    self._try_least_squares()
-                sigma = self._next()
-                continue
-            if not found.success:
-                self.status = found.status
-                return
-            start = found.x
-            self.curve.append((sigma, float(found.fun)))
-            self._learn(found, sigma)
-            self._keep_if_better(found.x)
-            sigma = self._next()
-
-    def _next(self) -> float:
-        """Return the next radius: Newton's, the lower bound.
-
-        Below the least residual the radius is bisected. Without a bound a share of the residual is taken,
-        as equations cost more.
-        """
-        if self.lower <= self.empty:
-            return 0.5 * (self.empty + self.upper)
-        if self.lower > 0.0 or self.upper <= _FLOOR * norm(self.y):
-            return self.lower
-        return 0.05 * self.upper
-
-    def _try_least_squares(self) -> None:
-        """Evaluate the least-squares solution, the answer where the bound tau is not active."""
-        A = self.data.A
-        operator = scipy.sparse.linalg.LinearOperator(
-            A.shape,
-            matvec=lambda v: to_numpy(A.forward(asarray_like(v.ravel(), self.like))),
-            rmatvec=lambda v: to_numpy(A.adjoint(asarray_like(v.ravel(), self.like))),
-            dtype=wide_dtype(to_numpy(self.like).dtype),
-        )
-        close = 10.0 * eps(self.like)
-        steps = 2 * min(A.shape)
-        x = scipy.sparse.linalg.lsmr(
-            operator,
-            to_numpy(self.y).astype(operator.dtype),
-            atol=close,
-            btol=close,
-            conlim=0.0,
-            maxiter=steps,
-        )[0]
-        current_deadline().check()
-        self._keep_if_better(asarray_like(np.maximum(x, 0.0) if self.data.nonneg else x, self.like))
-
-    def _learn(self, found: BPDNResult, sigma: float) -> None:
-        """Derive a bound from the dual point of basis pursuit denoising."""
-        if found.dual is None:
-            return
-        ball = self.data.problem(self.y, sigma)
-        length = norm(found.dual)
-        support = SparseProblem.of(ball, self.like).ball.support_image((-found.dual,))
-        if length > 0.0:
-            self._raise_lower(sigma - (support + self.tau) / length, found.dual)
-
-    def _keep_if_better(self, x: Array) -> None:
-        """Scale a point into the ball, keep it if it is better, and use its residual as a dual point."""
-        size = float(self.sparse.objective.value(x))
-        x = x * (self.tau / size) if size > self.tau else x
-        ball = self.sparse.ball
-        image = ball.image(x)[0]
-        r = asarray_like(ball.y, self._dual_like) - image
-        if norm(r) <= self.upper:
-            self.upper, self.x = norm(r), x
-        g = ball.pullback((r,))
-        self._stretch = self._stretch or stretch_at(g, ball.image(asarray_like(g, x))[0])
-        self._stretch = max(self._stretch, stretch_at(x, image))
-        found = self.sparse.proved(to_numpy(r), to_numpy(g), self._stretch)
-        if found is not None and found.dual is not None:
-            of_ball = found.dual[0 if self.sparse.ball_first else 1]
-            self._raise_lower((-found.support - self.tau) / norm(of_ball), -of_ball)
-
-    def _raise_lower(self, bound: float, dual: Array | None) -> None:
-        bound -= 8.0 * eps(self.like) * abs(bound)
-        if bound > self.lower:
-            self.lower, self.dual = bound, dual
-
-    def late(self) -> None:
-        """Set the status of a run whose deadline has passed."""
-        stopped = current_deadline().stopped_by_user
-        self.status = Status.INTERRUPTED if stopped else Status.TIME_LIMIT
-
-    def result(self, seconds: float) -> LassoResult:
-        """Return the best point with its certificate."""
-        size = float(self.sparse.objective.value(self.x))
-        violation = max(0.0, size / self.tau - 1.0) if self.tau > 0.0 else 0.0
-        certificate = Certificate.of(
-            self.upper, self.lower, violation, _SOURCE, self.target,
-            absolute=max(0.0, size - self.tau),
-        )  # fmt: skip
-        # A bound above the residual by more than rounding is false and proves nothing.
-        contradiction = self.lower - self.upper > 1e-9 * norm(self.y)
-        done = self.done and not contradiction
-        status = Status.CONVERGED if done else self.status or Status.STALLED
-        return LassoResult(
-            x=asarray_like(self.x, self.like),
-            fun=self.upper,
-            status=status,
-            message=status.value,
-            certificate=certificate,
-            counts=_total([self.own, *(r.counts for r in self.runs)]),
-            certificate_counts=_total([r.certificate_counts for r in self.runs]),
-            iterations=sum(r.iterations for r in self.runs),
-            seconds=seconds,
-            method="root search on the Pareto curve",
-            history=self.runs[-1].history if self.runs else History(),
-            warnings=tuple(
-                w for r in self.runs if r.status is not Status.INFEASIBLE for w in r.warnings
-            ),
-            dual=None if self.dual is None else asarray_like(self.dual, self._dual_like),
-            curve=tuple(sorted(self.curve)),
-        )
-
-
-def _total(parts: list[Counts]) -> Counts:
-    """Return the sum of counts."""
-    names = [field.name for field in dataclasses.fields(Counts)]
-    return Counts(**{name: sum(getattr(part, name) for part in parts) for name in names})

@@ -1,252 +1,93 @@
-"""Shrinkage along the regularisation path with mixed iterates, for operators known by products only.
+"""Proximal gradient steps along the regularisation path with mixed iterates, from products only.
 
-Shrinkage is the proximal gradient step for ``alpha f(x) + |A x - y|^2 / 2``. Here ``alpha`` comes down
-from the value at which the solution is zero to the one at which the residual has the required length (the
-multiplier of basis pursuit denoising is its inverse), or to the weight of a penalty. A step costs one
-product with ``A`` and one with its adjoint, whatever happens: line searches, the next ``alpha`` and the
-mixture of earlier iterates from which the next step starts use that residuals and gradients are affine in
-``x``.
+Shrinkage is the proximal gradient step for ``alpha f(x) + |A x - y|^2 / 2``. Here ``alpha`` decreases from
+the value at which the solution is zero to the one at which the residual has the required length (its inverse
+is the multiplier of basis pursuit denoising), or to the weight of a penalty. A step costs one product with
+``A`` and one with its adjoint: line searches, the next ``alpha`` and the mixture of earlier iterates from
+which the next step starts use that residuals and gradients are affine in ``x``.
 
-Vectors stay where the matrix is: of a matrix on a device, numbers come to the host and no vectors.
-
-How long the columns of an operator are is estimated from a few products with random vectors: for ``w`` with
-independent entries of mean 0 and variance 1, ``|a_i^H w|^2`` has the mean ``|a_i|^2``. One such product shows
-whether the columns are equally long at all: then its entries are Gaussian, whose fourth moment is known. A
-dozen of them estimate the lengths well enough to choose steps by.
+Vectors stay where the matrix is; of a matrix on a device only numbers are copied to the host.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from lopro.basis_pursuit.mixing import Blend, History, Mixture, Point, how_many
+from lopro.basis_pursuit.history import History, Point, how_many
+from lopro.basis_pursuit.levels import Level, target_residual
+from lopro.basis_pursuit.mixing import Blend, Mixture, ShrinkageState
 from lopro.basis_pursuit.penalised import PenalisedProblem
-from lopro.basis_pursuit.support_newton import Level
+from lopro.basis_pursuit.pieces import at_rank
+from lopro.basis_pursuit.step_lengths import Steps, line_search
 from lopro.constraints.residual_ball import ResidualBall
-from lopro.core.arrays import (
-    Array,
-    asarray_like,
-    eps,
-    inner,
-    is_complex,
-    namespace,
-    nonnegative,
-    norm,
-)
-from lopro.core.vectors import inners
-from lopro.objectives import L1Norm, Objective
+from lopro.core.arrays import Array, asarray_like, eps, inner, namespace, nonnegative, norm
+from lopro.objectives import Objective
 
-__all__ = [
-    "SETTINGS",
-    "MixedShrinkage",
-    "ShrinkageState",
-    "Steps",
-    "at_rank",
-    "line_search",
-    "step_lengths",
-]
+__all__ = ["SETTINGS", "MixedShrinkage"]
 
 
 @dataclass(frozen=True)
 class Settings:
     """Settings of mixed shrinkage.
 
+    Pairs of figures are the products of the 19 operators of `python -m benchmarks.constants basis_pursuit`
+    with a tenth and with ten times the value; 2.5 is due to one blur, which takes eight times the products.
     Products of 18 operators (blurs, cosines, random columns), geometric mean 153: without `same` 165, with
     ``outside = 0`` 164, with ``unsolved = 0`` 202, without `growth` 163, without both of these limits 433.
     """
 
-    #: Points that are kept whatever their zeros are, and the share of other zeros that the rest may have.
+    #: The number of recent points that are kept in any case, and the largest share of nonzeros by which the
+    #: supports of older ones may differ (2.57 and 2.57; 1.03 and 2.57).
     recent: int = 5
     same: float = 0.1
-    #: Points that a new one is compared with before it is taken; with all, 4 of 12 blurs stall instead of 2.
+    #: Recent points whose largest value a new point may have; with all points, 4 of 12 blurs stall instead
+    #: of 2 (2.53, 2.53).
     references: int = 8
-    #: Steps after which a mixture that has not improved is replaced by a plain step; with three rows every
-    #: second run would stall.
+    #: Steps after which a mixture that has not improved is replaced by a plain step: without, half of the
+    #: runs on matrices of three rows stall (two certificates lost, 0.94).
     window: int = 10
-    #: Below this share of the last one, steps down of the parameter are limited: not below ``outside`` of the
-    #: largest correlation of a zero plus ``unsolved`` mean residuals of the fixed-point equation.
+    #: Where alpha would fall below this share of the last one, it is bounded below by ``outside`` times the
+    #: largest correlation of a zero plus ``unsolved`` times the mean residual of the fixed-point equation
+    #: (``down``: two certificates lost, two lost; ``outside``: 0.98, two lost; ``unsolved``: 2.56, 0.97).
     down: float = 0.95
     outside: float = 0.2
     unsolved: float = 4.0
-    #: The least factor of the parameter in a step; it stays positive where no point is feasible.
+    #: The smallest factor of alpha in a step: alpha stays positive where no point is feasible (1.00, and two
+    #: certificates lost).
     furthest: float = 0.2
-    #: So many times the nonzeros may enter in one step down.
+    #: Entries that may become nonzero when alpha is reduced, as a multiple of the nonzeros (two lost, 2.53).
     growth: float = 1.2
-    #: Products that lengths of columns are estimated from; and how many more would have shown that they
-    #: are equal.
-    products: int = 16
-    prior: float = 2.0
-    #: Columns are as good as equally long where the mean square of ``|a_i|^2`` is so many times the
-    #: squared mean.
-    equal: float = 1.2
 
 
 SETTINGS = Settings()
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
-    """Steps of a length of its own for each entry: short columns need long ones.
-
-    They are those of unit length in the variables ``x / root``.
-    """
-
-    lengths: Array  # relative to the one that all share
-    root: Array  # of the lengths
-    norm: Objective  # f with weights times the lengths: its prox with one parameter shrinks as it should
-
-    @staticmethod
-    def of(lengths: Array, weights: Array) -> Steps:
-        """Return the steps with these lengths for an l1 norm with these weights."""
-        root = namespace(lengths).sqrt(lengths)
-        return Steps(lengths, root, L1Norm(weights=weights * lengths))
-
-
-@dataclass(slots=True)
-class ShrinkageState:
-    """The state of path following."""
-
-    history: History
-    mix: Mixture  # where the next step starts
-    length: float  # of the next step
-    lengths: list[float] = field(default_factory=list)  # that recent pairs of points suggest
-    plain: bool = True  # whether the next step is one from the last point alone, with a line search
-    left: list[float] = field(default_factory=list)  # residuals that the recent mixtures had
-    steps: Steps | None = None  # all of the same length
-
-    @property
-    def points(self) -> list[Point]:
-        """Iterates that may be mixed."""
-        return self.history.points
-
-    @property
-    def last(self) -> Point:
-        """The latest iterate."""
-        return self.points[-1]
-
-    @property
-    def proofs(self) -> tuple[Point | Mixture, ...]:
-        """Points whose correlations are known."""
-        return self.last, self.mix
-
-    @property
-    def proposals(self) -> tuple[Point | Mixture, ...]:
-        """Points to choose a solution from, where they are inside the ball."""
-        return self.last, self.mix
-
-
-def step_lengths(adjoint: Callable[[Array], Array], y: Array) -> Array | None:
-    """Return for each column what is to its squared length as 1 is to the mean of those.
-
-    None where all columns are about equally long.
-
-    Parameters
-    ----------
-    adjoint : callable
-        The product with ``A^H``.
-    y : array
-        Of the shape and kind of what it is applied to.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lopro.basis_pursuit.shrinkage import step_lengths
-    >>> A = np.random.default_rng(0).standard_normal((50, 400))
-    >>> step_lengths(lambda w: A.T @ w, np.zeros(50)) is None
-    True
-    >>> A[:, :200] *= 3.0
-    >>> lengths = step_lengths(lambda w: A.T @ w, np.zeros(50))
-    >>> round(float(lengths[:200].mean()), 1), round(float(lengths[200:].mean()), 1)
-    (0.7, 3.7)
-    """
-    rng = np.random.default_rng(0)  # the same call has the same outcome
-    squares = _squares(adjoint, y, rng)
-    mean = _mean(squares)
-    of_gaussians = 2.0 if is_complex(y) else 3.0
-    if not mean > 0.0 or _mean((squares / mean) ** 2) < of_gaussians * SETTINGS.equal:
-        return None
-    for _ in range(SETTINGS.products - 1):
-        squares = squares + _squares(adjoint, y, rng)
-    # Chance makes some of them very small.
-    n, prior = SETTINGS.products, SETTINGS.prior
-    return (n + prior) / (n * squares / _mean(squares) + prior)
-
-
-def _squares(adjoint: Callable[[Array], Array], y: Array, rng: np.random.Generator) -> Array:
-    w = rng.standard_normal(tuple(y.shape))
-    if is_complex(y):
-        w = (w + 1j * rng.standard_normal(tuple(y.shape))) / np.sqrt(2.0)
-    size = namespace(y).abs(adjoint(asarray_like(w, y)))
-    return size * size
-
-
-def _mean(v: Array) -> float:
-    return float(namespace(v).mean(v))
-
-
-def at_rank(sizes: Array, rank: int) -> float:
-    """Return the number that so many are not below; 0 stands for the ones that are missing."""
-    if rank >= sizes.shape[0]:
-        return 0.0
-    if isinstance(sizes, np.ndarray):
-        return float(np.partition(sizes, sizes.size - rank)[sizes.size - rank])
-    return float(namespace(sizes).sort(sizes)[sizes.shape[0] - rank])
-
-
-def line_search(
-    f: Objective, base: Point, move: Array, q: Array, alpha: float, furthest: float
-) -> float:
-    """Return ``tau <= furthest`` for which the objective at ``base + tau move`` is least.
-
-    ``q`` is what the move does to the residual, so no product is needed.
-    """
-    along, square = inners((base.r, q), (q, q))
-    if base.nonzeros == 0 and square > 0.0:  # f grows evenly from zero
-        return min(furthest, max(0.0, -(alpha * float(f.value(move)) + along) / square))
-
-    def slope(tau: float) -> float:
-        s = f.subgradient(base.x + tau * move)
-        return alpha * inner(s, move) + along + tau * square
-
-    low, high = 0.0, 1.0
-    while high < furthest and slope(high) < 0.0:
-        low, high = high, 2.0 * high
-    while low == 0.0 and high > 1e-40 and slope(high / 16.0) > 0.0:  # the scale may be any
-        high /= 16.0
-    for _ in range(30):
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if slope(middle) > 0.0 else (middle, high)
-    return high
-
-
-@dataclass(frozen=True, eq=False)
 class MixedShrinkage:
-    """Anderson-mixed proximal gradient steps on ``alpha f + |A x - y|^2 / 2`` with moving ``alpha``.
+    """Anderson-mixed proximal gradient steps on ``alpha f + |A x - y|^2 / 2`` with variable ``alpha``.
 
     Problem: f a weighted l1 norm (plus ``x >= 0``), a residual ball. Oracles: one product with A and one
-    with its adjoint per step, prox. No bound is proved for a number of steps; a mixture that does not lower
+    with its adjoint per step, prox. There is no bound on the number of steps; a mixture that does not lower
     the objective is replaced by a line search along a descent direction.
 
     Parameters
     ----------
     ball : ResidualBall or PenalisedProblem
-        Where ``A``, ``y`` and ``sigma > 0`` are.
+        With ``A``, ``y`` and ``sigma > 0``.
     excess : callable
-        Sizes of correlations in units of the weights of f. The largest is the dual norm: the least ``alpha``
-        for which ``A^H r`` is a subgradient of ``alpha f``.
+        Returns the moduli of correlations in units of the weights of f. The largest is the dual norm.
     nonneg : bool
         Whether ``x >= 0`` is required.
     tol : float
-        Relative accuracy of f to work at; the residual aims so far inside the ball that a tenth of it is
-        spent on that.
+        Required relative accuracy of f; a tenth of it is spent on a target residual inside the ball.
     memory : int
-        How many points may be mixed.
+        The number of points that may be mixed.
     level : Level, optional
-        What fixes ``alpha``; the length of the residual by default.
+        The condition that determines ``alpha``; by default the length of the residual.
 
     Examples
     --------
@@ -273,7 +114,7 @@ class MixedShrinkage:
         return asarray_like(state.last.x, self.ball.like)
 
     def residual(self, x: Array) -> Array:
-        """Return ``y - A x``; nothing is multiplied for ``x = 0``."""
+        """Return ``y - A x``, without a product for ``x = 0``."""
         y = self.ball.y
         if how_many(x != 0) == 0:
             return y + namespace(x).sum(x[:1])  # the dtype of the two
@@ -295,14 +136,14 @@ class MixedShrinkage:
         start = asarray_like(x, self._like(x))
         r = self.residual(start)
         image = norm(self.ball.y - r)
-        # With A x = 0 the start says nothing about the data.
+        # With A x = 0 the start is no better than zero.
         if image == 0.0 and how_many(start != 0) > 0:
             start = 0.0 * start
         g = self.gradient(r)
-        # From zero, the step that the residual itself suggests; it is at least 1 / |A|^2.
+        # From zero, the step length |r|^2 / |A^H r|^2, which is at least 1 / |A|^2.
         moved, seen = (norm(start), image) if image > 0.0 else (norm(r), norm(g))
         ratio = moved / seen if seen > 0.0 else 1.0
-        length = ratio * ratio  # a power would raise where the units are extreme
+        length = ratio * ratio  # ratio**2 raises where it overflows
         length = length if 0.0 < length < math.inf else 1.0
         alpha = self._first_alpha(f, start, g)
         point = Point(start, r, g, alpha, float(f.value(start)))
@@ -311,7 +152,7 @@ class MixedShrinkage:
         return ShrinkageState(history, Mixture.of(point), length)
 
     def _first_alpha(self, f: Objective, x: Array, g: Array) -> float:
-        """Return the parameter that a start fits best; half the largest useful one for zero."""
+        """Return the alpha that fits the start best, at least half of the largest useful one."""
         largest = float(namespace(g).max(self.excess(g)))
         s = f.subgradient(x)
         square = inner(s, s)
@@ -327,20 +168,20 @@ class MixedShrinkage:
         base = state.last if state.plain else self._refusal(state, fun, r)
         if base is None:
             earlier = state.points
-            self._note_length(state, state.last, x, r)
+            state.note_length(state.last, x, r)
             point = Point(x, r, self.gradient(r), alpha, fun, measured=True)
             part_of_step = 1.0 / t if state.steps is None else 1.0 / (t * state.steps.lengths)
             left = point.g - part_of_step * (z - x)
         else:
-            # Between base and x the objective falls at first, and the least point costs no product.
-            # Further on than x there may be negative entries; from zero there are none.
+            # x - base is a descent direction, and the minimiser along it costs no product. Beyond x there
+            # may be negative entries, except from zero.
             beyond = state.plain and not (self.nonneg and base.nonzeros > 0)
             tau = line_search(f, base, x - base.x, r - base.r, alpha, 1e9 if beyond else 1.0)
             x, r = base.x + tau * (x - base.x), base.r + tau * (r - base.r)
-            # Points of the same piece are worth keeping, but zero lies on one of its own.
+            # Points of the same affine piece are kept; zero is on a piece of its own.
             earlier = [p for p in state.points if p is not base]
             earlier = [*earlier, base] if base.nonzeros > 0 else []
-            self._note_length(state, base, x, r)
+            state.note_length(base, x, r)
             point = Point(x, r, self.gradient(r), alpha, float(f.value(x)))
             left = self._left_at(f, point, state.length, state.steps)
         state.plain = base is not None and not state.plain
@@ -349,11 +190,11 @@ class MixedShrinkage:
         return state
 
     def _prepare(self, state: ShrinkageState) -> None:
-        """Choose where the next step starts.
+        """Choose the point from which the next step starts.
 
-        Where more entries are nonzero than A has rank for, this piece has no fixed point: plain steps
-        drift along the null space until an entry vanishes, and mixing only slows them down. A mixture
-        that has stopped improving gives way to a plain step with a long line search.
+        With more nonzeros than the rank of A, the affine piece has no fixed point: plain steps drift along
+        the null space until an entry vanishes, and mixing only slows them down. Where mixtures stop improving
+        the next step is a plain one with a long line search.
         """
         if not state.plain:
             state.mix, left = self._mixed(state)
@@ -371,16 +212,16 @@ class MixedShrinkage:
             z = start.x + t * start.g
         else:
             z, f = start.x + (t * steps.lengths) * start.g, steps.norm
-        # Clipped first, or negative entries would add to the length of their block.
+        # Clipped first: negative entries would add to the length of their block.
         return z, f.prox(nonnegative(z) if self.nonneg else z, t * alpha)
 
     def _left_at(self, f: Objective, point: Point, t: float, steps: Steps | None = None) -> Array:
-        """Return the residual of the fixed-point equation at a point that is not the outcome of a step."""
+        """Return the residual of the fixed-point equation at any point."""
         move = (self._shrunk(f, point, point.alpha, t, steps)[1] - point.x) / t
         return move if steps is None else move / steps.lengths
 
     def with_steps(self, state: ShrinkageState, steps: Steps) -> None:
-        """Go on with steps of these lengths; points are mixed with that in mind, too."""
+        """Continue with these step lengths, which also scale the residuals of mixtures."""
         state.steps, state.lengths, state.left = steps, [], []
         (rows,) = namespace(steps.root).nonzero(state.last.active)
         of_nonzeros = namespace(steps.root).take(steps.root, rows)
@@ -388,30 +229,17 @@ class MixedShrinkage:
         self._prepare(state)
 
     def _refusal(self, state: ShrinkageState, fun: float, r: Array) -> Point | None:
-        """Return the best recent point if one with this value and residual is worse than all of them."""
+        """Return the best recent point if a point with this value and residual is worse than all of them."""
         alpha, recent = state.mix.alpha, state.points[-SETTINGS.references :]
         values = [alpha * p.fun + 0.5 * p.square for p in recent]
         if alpha * fun + 0.5 * inner(r, r) <= max(values) * (1.0 + 64.0 * eps(r)):
             return None
         return recent[int(np.argmin(values))]
 
-    def _note_length(self, state: ShrinkageState, base: Point, x: Array, r: Array) -> None:
-        """Take the shortest of the last three steps that two neighbours suggest (Barzilai, Borwein).
-
-        A long one may come from a direction that A hardly sees; the others bound it.
-        """
-        move, q = x - base.x, r - base.r
-        if state.steps is not None:
-            move, x = move / state.steps.root, x / state.steps.root
-        square, moved, size = inners((q, q), (move, move), (x, x))
-        if square > 0.0 and moved > (64.0 * eps(x)) ** 2 * size:  # not rounding alone
-            state.lengths = [*state.lengths, moved / square][-20:]
-            state.length = min(4.0 * min(state.lengths), *state.lengths[-3:])
-
     def _remember(
         self, state: ShrinkageState, point: Point, left: Array, earlier: list[Point]
     ) -> None:
-        """Keep what belongs to the same piece: points that have almost the same zeros."""
+        """Add a point; of the earlier ones, drop those whose support differs too much."""
         earlier = earlier[max(0, len(earlier) + 1 - self.memory) :]
         old, recent = earlier[: 1 - SETTINGS.recent], earlier[1 - SETTINGS.recent :]
         limit = SETTINGS.same * point.nonzeros
@@ -420,7 +248,7 @@ class MixedShrinkage:
         state.history.add(point, left, beside=[*same, *recent])
 
     def _mixed(self, state: ShrinkageState) -> tuple[Mixture, float]:
-        """Choose the next parameter and mix the points for it."""
+        """Choose the next alpha and mix the points for it."""
         last = state.last
         blend = Blend(state.history, None if state.steps is None else state.steps.root)
         alpha = self._target(last, blend)
@@ -429,19 +257,19 @@ class MixedShrinkage:
         return blend.at(min(alpha, 1.5 * last.alpha)), blend.left
 
     def _target(self, last: Point, blend: Blend) -> float:
-        """Return the required parameter, extrapolated from the last points."""
+        """Return the required alpha, extrapolated from the last points."""
         if self.level is not None:
             alpha = self.level.alpha(0.0, 0.0, last.length, 0.0)
             return last.alpha if alpha is None else alpha
-        target = self.aim(last.fun, last.alpha, 0.1)  # inside by a tenth of the tolerance
+        target = self.aim(last.fun, last.alpha)
         alpha = blend.root(target)
         return last.alpha * target / max(last.length, 1e-3 * target) if alpha is None else alpha
 
     def _careful(self, state: ShrinkageState, blend: Blend, goal: float) -> float:
-        """Return a parameter on the way down to the one that the residual requires.
+        """Return an alpha between the last one and the required one.
 
-        A point that is far from stationary, or one step that lets in very many entries, would let in those
-        that have to leave again.
+        If alpha is reduced at a point far from stationary, or until very many entries become nonzero, many of
+        these have to vanish again.
         """
         last = state.last
         xp = namespace(last.x)
@@ -456,12 +284,10 @@ class MixedShrinkage:
         x = mix.x if state.steps is None else mix.x / state.steps.lengths
         waiting = self.excess(x + t * mix.g)
         if how_many(waiting > t * alpha) > most:
-            # 0.1 % more than that, so that rounding does not decide which enter.
+            # 0.1 % above the limit, so that rounding does not decide which entries become nonzero.
             alpha = min(1.001 * at_rank(waiting, most) / t, last.alpha)
         return alpha
 
-    def aim(self, fun: float, alpha: float, share: float) -> float:
-        """Return the residual that is inside by what costs f this share of its tolerance."""
-        sigma = self.ball.sigma
-        spare = share * self.tol * fun
-        return sigma * (1.0 - min(0.01, spare * alpha / sigma**2))
+    def aim(self, fun: float, alpha: float) -> float:
+        """Return the target residual for a value and a multiplier."""
+        return float(target_residual(self.ball.sigma, self.tol * fun, alpha))

@@ -12,8 +12,8 @@ import scipy.sparse
 from scipy.sparse.linalg import aslinearoperator
 
 import lopro
-from lopro.basis_pursuit.block_newton import newton_solver
-from lopro.basis_pursuit.problem import BlockNorm
+from lopro.basis_pursuit.block_norm import BlockNorm
+from lopro.basis_pursuit.block_systems import newton_solver
 
 Vector = Any
 

@@ -11,9 +11,9 @@ import pytest
 from scipy.sparse.linalg import LinearOperator
 
 import lopro
-from lopro.basis_pursuit import matrix_free, working_set
+from lopro.basis_pursuit import by_products, matrix_free
 from lopro.basis_pursuit.application import BasisPursuit, bpdn_problem
-from lopro.basis_pursuit.working_set import ByProducts
+from lopro.basis_pursuit.by_products import ByProducts
 from lopro.errors import MissingCapabilityError
 from lopro.maps import linear_map
 
@@ -187,8 +187,8 @@ def test_what_is_large_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert repr(BasisPursuit().choose(problem)) == "ByProducts()"
 
     def limit(read: int = 2000, **limits: int) -> None:
-        settings = dataclasses.replace(working_set.Settings(entries=1200), **limits)
-        monkeypatch.setattr(working_set, "SETTINGS", settings)
+        settings = dataclasses.replace(by_products.Settings(entries=1200), **limits)
+        monkeypatch.setattr(by_products, "SETTINGS", settings)
         monkeypatch.setattr(matrix_free, "SETTINGS", matrix_free.Settings(columns=read))
 
     limit(entries=1199)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import lopro
-from lopro.basis_pursuit import support_newton, working_set
-from lopro.basis_pursuit.support_newton import signs_at_radius
+from lopro.basis_pursuit import exact_path, working_set
+from lopro.basis_pursuit.exact_path import signs_at_radius
 
 
 def instance(seed: int) -> tuple[Any, Any, Any, float]:
@@ -107,8 +107,8 @@ def test_larger_problems_and_given_starts_do_without(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(working_set, "signs_at_radius", never)
     rng = np.random.default_rng(0)
     for m, d in (
-        (support_newton.SETTINGS.few_rows + 1, 60),
-        (20, support_newton.SETTINGS.few_columns + 1),
+        (exact_path.SETTINGS.few_rows + 1, 60),
+        (20, exact_path.SETTINGS.few_columns + 1),
     ):
         A = rng.standard_normal((m, d))
         assert lopro.bpdn(A, A[:, 0] - A[:, 1], 0.1).success

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import lopro
-from lopro.basis_pursuit.programs import PursuitPrograms, RotatedProgram
+from lopro.basis_pursuit.programs import PursuitPrograms
+from lopro.basis_pursuit.rotated_program import RotatedProgram
 from lopro.errors import MissingCapabilityError
 
 

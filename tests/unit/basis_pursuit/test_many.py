@@ -10,7 +10,8 @@ import pytest
 
 import lopro
 from lopro.basis_pursuit.application import bpdn_problem
-from lopro.basis_pursuit.batch_newton import BatchNewton, Searches
+from lopro.basis_pursuit.batch_dense import BatchNewton
+from lopro.basis_pursuit.batch_newton import Searches
 from lopro.basis_pursuit.padded_rows import HostColumns
 from lopro.basis_pursuit.problem import SparseProblem
 from lopro.core.arrays import to_numpy

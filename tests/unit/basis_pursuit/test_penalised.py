@@ -14,8 +14,8 @@ from scipy.sparse.linalg import aslinearoperator
 
 import lopro
 from lopro.basis_pursuit.application import lasso_problem
-from lopro.basis_pursuit.penalised import sparse_form
-from lopro.basis_pursuit.support_newton import Penalty, Radius, Ratio
+from lopro.basis_pursuit.levels import Penalty, Radius, Ratio
+from lopro.basis_pursuit.recognition import sparse_form
 from lopro.objectives import GroupNorm, L1Norm, LeastSquares, SquaredDistance
 
 M, D = 40, 120

@@ -7,8 +7,8 @@ import pytest
 from scipy.sparse.linalg import aslinearoperator
 
 import lopro
-from lopro.basis_pursuit.problem import BlockNorm
-from lopro.basis_pursuit.programs import RotatedProgram, rotated_solution
+from lopro.basis_pursuit.block_norm import BlockNorm
+from lopro.basis_pursuit.rotated_program import RotatedProgram, rotated_solution
 from lopro.objectives import L1Norm
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import lopro
-from lopro.basis_pursuit import batch
-from lopro.basis_pursuit.batch import shares_passes
+from lopro.basis_pursuit import shared_passes
+from lopro.basis_pursuit.shared_passes import shares_passes
 from lopro.core.counting import Counts, counting
 from lopro.maps import StoredMap, linear_map
 
@@ -97,7 +97,9 @@ def test_one_that_fails_does_not_stop_the_others() -> None:
 
 def test_searches_in_batches_find_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = lopro.bpdn(StoredMap(A), Y, RADII, tol=1e-8)
-    monkeypatch.setattr(batch, "SETTINGS", dataclasses.replace(batch.SETTINGS, searches=2))
+    monkeypatch.setattr(
+        shared_passes, "SETTINGS", dataclasses.replace(shared_passes.SETTINGS, searches=2)
+    )
     stored = Watched(A)
     found = lopro.bpdn(stored, Y, RADII, tol=1e-8)
     assert [r.success for r in found] == [True] * MANY

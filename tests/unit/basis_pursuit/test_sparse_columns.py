@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 
 import lopro
-from lopro.basis_pursuit import search
+from lopro.basis_pursuit import pieces
 from lopro.basis_pursuit.columns import ColumnSet
 
 
@@ -73,7 +73,7 @@ def test_answers_are_those_of_dense_columns(
     )
     sparse = lopro.bpdn(A, y, sigma, **options)
     assert 400 not in made_dense
-    monkeypatch.setattr(search, "_SPARSE", 0.0)
+    monkeypatch.setattr(pieces, "_SPARSE", 0.0)
     dense = lopro.bpdn(A, y, sigma, **options)
     assert 400 in made_dense
     assert sparse.success and dense.success

@@ -9,7 +9,8 @@ from support.logistic_data import entropy_bound, instance
 import lopro
 from lopro.basis_pursuit.logistic_regression import LogisticData
 from lopro.basis_pursuit.loss_search import LossSearch
-from lopro.basis_pursuit.sparse_loss import Radius, sparse_loss
+from lopro.basis_pursuit.recognition import sparse_loss
+from lopro.basis_pursuit.sparse_loss import FreeRadius
 from lopro.maps import StoredMap
 from lopro.protocol import Target
 
@@ -119,7 +120,7 @@ def test_no_bound_is_above_the_optimum(seed, nonneg, ridge):
     best = lopro.solve(problem, tol=1e-11)
     assert best.success
     form = sparse_loss(problem)
-    search = LossSearch(form, Target(1e-9, 0.0))
+    search = LossSearch(problem, form, Target(1e-9, 0.0))
     nearest = math.inf
     for spread in (0.0, 0.01, 0.3, 3.0, 30.0):
         at = (
@@ -131,7 +132,8 @@ def test_no_bound_is_above_the_optimum(seed, nonneg, ridge):
         search.newton.keep(np.zeros(len(search.newton.indices), dtype=bool))
         search.newton.extend(np.arange(30), A * units)
         search.newton.move(at[:30], float(at[30]) if intercept else 0.0)
-        search._price_start()
+        search._radius = None
+        search.price()
         assert search.bound <= best.fun
         nearest = min(nearest, best.fun - search.bound)
     # At the optimum it is sharp.
@@ -152,7 +154,7 @@ def test_a_bound_that_does_not_pay_for_the_intercept_is_false():
     assert free == pytest.approx(without.fun) and free > 1.01 * best.fun
     sides = [np.where(r > 0.0, r, 0.0), np.where(r < 0.0, r, 0.0)]
     gauges = tuple(float(np.abs(A.T @ u).max()) / 2.0 for u in sides)
-    radius = Radius.of(tuple(abs(float(u.sum())) for u in sides), gauges).at(best.fun)
+    radius = FreeRadius.of(tuple(abs(float(u.sum())) for u in sides), gauges).at(best.fun)
     assert radius >= abs(best.x[-1])
     off = form.left_free(np.ones(40), r) * radius
     assert form.lower_bound(r, pulled, np.zeros(31), off)[0] <= best.fun

@@ -10,7 +10,7 @@ from support.logistic_data import entropy_bound, instance
 
 import lopro
 from lopro.basis_pursuit.loss_newton import minimise_on_signs
-from lopro.basis_pursuit.sparse_loss import sparse_loss
+from lopro.basis_pursuit.recognition import sparse_loss
 from lopro.functions import atoms
 from lopro.maps import linear_map
 from lopro.maps.with_ones import WithOnes

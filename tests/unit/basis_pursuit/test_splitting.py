@@ -11,9 +11,10 @@ import scipy.fft
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import lopro
-from lopro.basis_pursuit import operator_search
-from lopro.basis_pursuit.mixing import Point
-from lopro.basis_pursuit.operator_search import OperatorSearch, SplitState, Splitting, threshold_for
+from lopro.basis_pursuit import operator_search, splitting
+from lopro.basis_pursuit.history import Point
+from lopro.basis_pursuit.operator_search import OperatorSearch
+from lopro.basis_pursuit.splitting import SplitState, Splitting, threshold_for
 from lopro.constraints import ResidualBall
 from lopro.objectives import L1Norm
 
@@ -44,8 +45,8 @@ def test_what_a_step_knows_without_products_is_right(
     dtype: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Every other step changes the threshold.
-    settings = dataclasses.replace(operator_search.SPLITTING, period=2, balance=1e9, bounds=1)
-    monkeypatch.setattr(operator_search, "SPLITTING", settings)
+    settings = dataclasses.replace(splitting.SETTINGS, period=2, balance=1e9, bounds=1)
+    monkeypatch.setattr(splitting, "SETTINGS", settings)
     A = orthogonal_rows(12, 30, 3.0, dtype)
     y, sigma = measurements(A, 4, 0.1)
     f, algorithm = L1Norm(), splitting_of(A, y, sigma, 9.0, 0.2)
@@ -74,8 +75,8 @@ def test_what_a_step_knows_without_products_is_right(
 
 
 def test_a_solution_with_its_multiplier_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = dataclasses.replace(operator_search.SPLITTING, bounds=1)
-    monkeypatch.setattr(operator_search, "SPLITTING", settings)
+    settings = dataclasses.replace(splitting.SETTINGS, bounds=1)
+    monkeypatch.setattr(splitting, "SETTINGS", settings)
     A = orthogonal_rows(12, 30, 2.0, np.float64)
     y, sigma = measurements(A, 4, 0.1)
     solved = lopro.bpdn(A, y, sigma, tol=1e-12)
@@ -90,8 +91,8 @@ def test_a_solution_with_its_multiplier_stays(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_point_inside_the_ball_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = dataclasses.replace(operator_search.SPLITTING, bounds=1)
-    monkeypatch.setattr(operator_search, "SPLITTING", settings)
+    settings = dataclasses.replace(splitting.SETTINGS, bounds=1)
+    monkeypatch.setattr(splitting, "SETTINGS", settings)
     A = orthogonal_rows(12, 30, 1.0, np.float64)
     y, _ = measurements(A, 4, 0.1)
     algorithm = splitting_of(A, y, 1e3, 1.0, 0.1)
@@ -116,13 +117,11 @@ def test_every_eighth_point_is_looked_at() -> None:
 def test_thresholds_balance_points_and_multipliers() -> None:
     unit = np.ones(1)
     # (2 / 4) / (3 / 3) = 0.5 is in balance.
-    assert operator_search._better_threshold(2.0 * unit, 3.0 * unit, 4.0 * unit, 3.0 * unit) == 1.0
-    assert operator_search._better_threshold(1.6 * unit, 3.0 * unit, 4.0 * unit, 3.0 * unit) == 1.25
-    assert operator_search._better_threshold(1.0 * unit, 3.0 * unit, 4.0 * unit, 3.0 * unit) == 1.5
-    assert (
-        operator_search._better_threshold(4.0 * unit, 3.0 * unit, 4.0 * unit, 3.0 * unit) == 1 / 1.5
-    )
-    assert operator_search._better_threshold(0.0 * unit, unit, unit, unit) == 1.0
+    assert splitting._better_threshold(2.0 * unit, 3.0 * unit, 4.0 * unit, 3.0 * unit) == 1.0
+    assert splitting._better_threshold(1.6 * unit, 3.0 * unit, 4.0 * unit, 3.0 * unit) == 1.25
+    assert splitting._better_threshold(1.0 * unit, 3.0 * unit, 4.0 * unit, 3.0 * unit) == 1.5
+    assert splitting._better_threshold(4.0 * unit, 3.0 * unit, 4.0 * unit, 3.0 * unit) == 1 / 1.5
+    assert splitting._better_threshold(0.0 * unit, unit, unit, unit) == 1.0
 
 
 def test_the_threshold_is_one_and_a_half_means() -> None:
@@ -217,10 +216,10 @@ def test_residuals_that_point_the_same_way_do_not_make_rows_orthogonal(
 def test_a_random_vector_tells_whether_rows_are_orthogonal(dtype: Any) -> None:
     A = orthogonal_rows(12, 30, 3.0, dtype)
     of = (lambda x: A @ x), (lambda r: A.conj().T @ r), np.zeros(12, dtype=dtype)
-    assert operator_search.is_frame(9.0, *of)
-    assert not operator_search.is_frame(9.01, *of)
+    assert splitting.is_frame(9.0, *of)
+    assert not splitting.is_frame(9.01, *of)
     A[3] *= 1.01
-    assert not operator_search.is_frame(9.0, *of)
+    assert not splitting.is_frame(9.0, *of)
 
 
 def test_easy_problems_are_not_split(algorithms: list[str]) -> None:

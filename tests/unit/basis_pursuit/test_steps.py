@@ -11,8 +11,11 @@ from scipy.sparse.linalg import aslinearoperator
 
 import lopro
 from lopro.basis_pursuit import operator_search
-from lopro.basis_pursuit.mixing import Point, _summing_to_one
-from lopro.basis_pursuit.shrinkage import MixedShrinkage, Steps, at_rank, line_search, step_lengths
+from lopro.basis_pursuit.history import Point
+from lopro.basis_pursuit.mixing import _summing_to_one
+from lopro.basis_pursuit.pieces import at_rank
+from lopro.basis_pursuit.shrinkage import MixedShrinkage
+from lopro.basis_pursuit.step_lengths import Steps, line_search, step_lengths
 from lopro.constraints import ResidualBall
 from lopro.objectives import L1Norm
 

@@ -10,7 +10,8 @@ import scipy.sparse
 
 import lopro
 from lopro.basis_pursuit.columns import ColumnSet, column_set
-from lopro.basis_pursuit.support_newton import Radius, SupportNewton
+from lopro.basis_pursuit.levels import Radius
+from lopro.basis_pursuit.support_newton import SupportNewton
 from lopro.maps import linear_map
 
 ROWS, COLUMNS = 120, 40

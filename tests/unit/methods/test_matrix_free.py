@@ -15,7 +15,8 @@ from support.point_histories import history_of
 import lopro
 from lopro import MatrixFree, Status
 from lopro.basis_pursuit import matrix_free
-from lopro.basis_pursuit.mixing import Blend, Point
+from lopro.basis_pursuit.history import Point
+from lopro.basis_pursuit.mixing import Blend
 from lopro.constraints import Intersection, Polyhedron, ResidualBall
 from lopro.objectives import L1Norm, SquaredDistance
 
@@ -200,7 +201,7 @@ def test_stagnation_hands_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Of real operators columns of the support are computed; large complex ones go on with multipliers."""
-    monkeypatch.setattr("lopro.basis_pursuit.programs.FEW_COLUMNS", 0)
+    monkeypatch.setattr("lopro.basis_pursuit.rotated_program.FEW_COLUMNS", 0)
     A, y, sigma = small(seed, dtype=dtype)
     result = lopro.solve(problem_of(aslinearoperator(A), y, sigma), method=MatrixFree(patience=1))
     taken, idle = (columns, fallbacks) if dtype is np.float64 else (fallbacks, columns)
