@@ -173,6 +173,9 @@ INSTANCES: dict[str, Callable[[], Any]] = {
     "cosine 1024x2048, support near m": bpdn(lambda: cosine(2048, 1024, 512, 1e-3)),
     "cosine groups": bpdn(lambda: cosine(4096, 2100, 80, 1e-3), groups),
     "cosine nonneg": bpdn(lambda: cosine(8192, 2500, 100, 1e-3), nonneg=True, max_iter=400),
+    "cosine 350x700, splitting": bpdn(
+        lambda: cosine(700, 350, 150, 1e-3, 0), method=lopro.MatrixFree()
+    ),
     "operator lengths 2100x4200": bpdn(
         lambda: as_operator(of_different_lengths(2100, 4200, 40, 0.05, 0))
     ),

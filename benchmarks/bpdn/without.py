@@ -45,7 +45,7 @@ def no_candidates(*_: Any, **__: Any) -> tuple[()]:
 
 #: By name: the attributes that are replaced to switch a fallback off, and their replacements.
 FALLBACKS: dict[str, dict[str, Any]] = {
-    "one nonzero": {f"{m}.one_nonzero": nothing for m in ("working_set", "matrix_free", "by_products")},
+    "one nonzero": {f"{m}.one_nonzero": no_candidates for m in ("working_set", "matrix_free", "by_products")},
     "exact path": {"working_set.signs_at_radius": nothing},
     "programs": {"working_set.fits_program": no},
     "cones": {"working_set.fits_cones": no, "matrix_free.fits_cones": no},

@@ -116,7 +116,7 @@ def _bpdn(
     data: ProblemData, y: Any, sigma: Any, x0: Any, method: Method | None, options: Options
 ) -> Any:
     y = check_array("y", y, ndim=(1, 2))
-    free = FreeColumns.of(data)
+    free = None if data.weights is None else FreeColumns.of(data)
     if free is not None:
         return _with_free_columns(free, data, y, sigma, x0, method, options)
     if y.ndim == 1:

@@ -256,19 +256,19 @@ class Searches:
         turning = xp.where(there, turning, none)
         forces = xp.where(there, conj(u) * slope, 0.0 * z)
         G = self.columns.gram_matrices(places, self.places[some])
-        H, felt = real_systems(G, there, u, turning, forces)
-        ahead = weights if felt.shape[1] == n else xp.concat([weights, none], axis=1)
-        right = xp.stack([felt - start * ahead, ahead], axis=2)
+        H, correlations = real_systems(G, there, u, turning, forces)
+        ahead = weights if correlations.shape[1] == n else xp.concat([weights, none], axis=1)
+        right = xp.stack([correlations - start * ahead, ahead], axis=2)
         solved = solve_each(H, right)
         p, q = solved[:, :, 0], solved[:, :, 1]
-        after = self._alphas(some, p, q, right, felt, turning)
+        after = self._alphas(some, p, q, right, correlations, turning)
         move = p - (after - alpha)[:, None] * q
         z = z + u * (move[:, :n] + 1j * move[:, n:] if is_complex(z) else move)
         gone = (real(conj(u) * z) <= 0.0) | ~there | ~xp.isfinite(z)
         return spread(xp.where(gone, 0.0 * u, z), mask, places), after
 
     def _alphas(
-        self, some: Any, p: Array, q: Array, right: Array, felt: Array, turning: Array
+        self, some: Any, p: Array, q: Array, right: Array, correlations: Array, turning: Array
     ) -> Array:
         """Return the next alphas: those for which residuals have the length sigma, or the lowest allowed.
 
@@ -287,8 +287,8 @@ class Searches:
             return known
 
         a, pq, pp = products(q, 1, q), products(q, 1, p), products(p, 0, p)
-        b = xp.sum(felt * q, axis=1) - pq
-        left = length**2 - 2.0 * xp.sum(felt * p, axis=1) + pp
+        b = xp.sum(correlations * q, axis=1) - pq
+        left = length**2 - 2.0 * xp.sum(correlations * p, axis=1) + pp
         # For real data a step is exact, and the target is sigma itself.
         allowed = self.tol * float(is_complex(z)) * xp.sum(self.weights * abs(z), axis=1)
         rounding = 1e-12 * sigma + 4.0 * eps(sigma) * size

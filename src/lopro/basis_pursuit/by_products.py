@@ -88,9 +88,7 @@ class ByProducts:
         if zero or (min(A.shape) > SETTINGS.few and A.entries is None):
             point = yield from MatrixFree().go_on(bench, x0, _costs_more_than_reading(A))
         elif isinstance(form, SparseProblem):
-            found = one_nonzero(bench, form, x0)
-            if found is not None:
-                yield found
+            yield from one_nonzero(bench, form, x0)
         if point is not None:
             yield from self._by_entries(bench, form, point)
 

@@ -22,7 +22,8 @@ class Settings:
     #: signs at once. 20 x 50 and 40 x 200 take 2 products, not 5 or 6.
     few_rows: int = 48
     few_columns: int = 256
-    #: The maximal number of breakpoints for each row: in the worst case it is exponential.
+    #: The maximal number of breakpoints for each row: in the worst case it is exponential. A
+    #: tenth takes twice the products of 20 x 50, ten times as many change no count of `benchmarks.constants`.
     breakpoints: int = 4
 
 

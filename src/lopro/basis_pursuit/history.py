@@ -21,10 +21,10 @@ from lopro.core.arrays import (
 )
 from lopro.maps.algebra import widened
 
-__all__ = ["History", "Point", "how_many"]
+__all__ = ["History", "Point", "true_count"]
 
 
-def how_many(mask: Array) -> int:
+def true_count(mask: Array) -> int:
     """Return the number of true entries."""
     if isinstance(mask, np.ndarray):
         return int(np.count_nonzero(mask))
@@ -53,7 +53,7 @@ class Point:
     @cached_property
     def nonzeros(self) -> int:
         """The number of nonzero entries."""
-        return how_many(self.active)
+        return true_count(self.active)
 
     @cached_property
     def square(self) -> float:
@@ -68,7 +68,7 @@ class Point:
     def differs(self, others: list[Point]) -> list[int]:
         """Return for each of the others the number of entries that are zero in only one of the two."""
         if not others or isinstance(self.x, np.ndarray):
-            return [how_many(self.active ^ other.active) for other in others]
+            return [true_count(self.active ^ other.active) for other in others]
         # One device-to-host transfer for all numbers.
         xp = namespace(self.active)
         apart = xp.stack([other.active for other in others]) ^ self.active

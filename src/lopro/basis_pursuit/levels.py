@@ -124,8 +124,8 @@ class Ratio:
 def target_residual(sigma: Any, allowed: Any, alpha: Any, rounding: Any = 0.0) -> Any:
     """Return the residual to aim at: inside the ball by a share of the allowed gap, at most by 1 %.
 
-    Where the slope of the optimum is ``-1 / alpha`` times sigma, a residual that is shorter by ``t sigma``
-    costs ``t sigma^2 / alpha``.
+    The slope of the optimum in sigma is ``-sigma / alpha``: a residual shorter by ``t sigma`` costs
+    ``t sigma^2 / alpha``.
 
     Parameters
     ----------

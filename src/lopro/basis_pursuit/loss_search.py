@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lopro.basis_pursuit import pooled_search, signed_search, support_newton
+from lopro.basis_pursuit import columns, pooled_search, signed_search, support_newton
 from lopro.basis_pursuit.columns import columns_to_add
 from lopro.basis_pursuit.loss_newton import LossNewton
 from lopro.basis_pursuit.pieces import Vector, largest
@@ -184,7 +184,7 @@ class LossSearch(WorkingSetSearch):
         newton = self.newton
         used, candidates = newton.x != 0.0, self.missing
         ridge, rows = bool((self.form.ridges > 0.0).any()), self.A.shape[0]
-        count = columns_to_add(newton.x, rows, 1, ridge)
+        count = max(columns.SETTINGS.fewest, columns_to_add(newton.x, rows, 1, ridge))
         if not self.A.in_memory:
             candidates = np.flatnonzero(self._excess > pooled_search.SETTINGS.near)
             count = max(

@@ -132,9 +132,7 @@ class MatrixFree:
         if norm(ball.y) <= ball.sigma:
             yield _at_zero(bench, sparse, x0)
             return None
-        found = one_nonzero(bench, sparse, x0)
-        if found is not None:
-            yield found
+        yield from one_nonzero(bench, sparse, x0)
         least = sparse.objective.least_weight
         if ball.sigma == 0.0 or least == 0.0:
             if ball.sigma == 0.0 and least > 0.0 and _reads_columns(sparse):

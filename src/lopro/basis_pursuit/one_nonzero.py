@@ -13,18 +13,16 @@ from lopro.basis_pursuit.problem import SparseProblem, images_at
 from lopro.core.arrays import Array, asarray_like, eps, norm, to_numpy, widest
 from lopro.core.exact import square_beyond
 from lopro.objectives import L1Norm
-from lopro.protocol import Candidate, Workbench
+from lopro.protocol import Candidate, Candidates, Workbench
 
 __all__ = ["one_nonzero"]
 
-#: Of ``|y|``: below this sigma solutions have several nonzeros, and three products would be spent in vain.
-_CLOSE_TO_Y = 0.9
 #: In roundings of ``|y|^2``: a smaller ``|y|^2 - sigma^2`` is computed exactly, to keep nine digits.
 _CANCELS = 1e9
 
 
-def one_nonzero(bench: Workbench, sparse: SparseProblem, x0: Array) -> Candidate | None:
-    """Return the solution if it has one nonzero and its gap is small enough; None costs three products.
+def one_nonzero(bench: Workbench, sparse: SparseProblem, x0: Array) -> Candidates:
+    """Propose the solution if it has one nonzero and its gap is small enough; else spend three products.
 
     Where sigma is close to ``|y|``, ``x`` is so short that the residual hardly differs from ``y``, and a
     difference of two residuals is rounding; the formula takes no such difference.
@@ -33,10 +31,14 @@ def one_nonzero(bench: Workbench, sparse: SparseProblem, x0: Array) -> Candidate
     column and ``c = a^H y``, its coefficient has the phase of ``c`` and the smaller root ``t`` of
     ``|y - t a c / |c||^2 = sigma^2`` as its modulus. A block enters along its correlations.
     """
+    candidate = _candidate(bench, sparse, x0) if sparse.is_close_to_y else None
+    if candidate is not None:
+        yield candidate
+
+
+def _candidate(bench: Workbench, sparse: SparseProblem, x0: Array) -> Candidate | None:
     ball = sparse.ball
     length = norm(ball.y)
-    if not _CLOSE_TO_Y * length < ball.sigma < length:
-        return None
     sparse, y = replace(sparse, weights=to_numpy(sparse.weights)), to_numpy(ball.y)
     like = widest((ball.y, ball.like))
     correlations = to_numpy(ball.pullback((asarray_like(y, like),)))

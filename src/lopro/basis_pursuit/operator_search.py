@@ -38,7 +38,9 @@ class Settings:
     #: Steps after which the lengths of columns are estimated, by up to 16 products: without that "operator
     #: lengths" of `benchmarks.bpdn.counts` take 1.9 and 3.8 times as many.
     estimate_lengths: int = 20
-    #: The number of steps over which the rate of progress is measured, and the step of the first measurement.
+    #: The number of steps over which the rate of progress is measured (1.06, certificates lost), and the step
+    #: of the first measurement (certificates lost, 1.13): products of the 19 operators of
+    #: `benchmarks.constants` with a tenth and with ten times the value.
     pace: int = 20
     first: int = 64
     #: Predicted number of further steps from which on splitting takes over, and the factor by which its

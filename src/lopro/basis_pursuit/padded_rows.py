@@ -201,15 +201,15 @@ def real_systems(
     G *= conj(u)[:, :, None]
     G *= u[:, None, :]
     filled = xp.astype(~there, turning.dtype)
-    H, felt, added = real(G), real(forces), filled
+    H, correlations, added = real(G), real(forces), filled
     if is_complex(G):
         imag = xp.imag(G)
         upper, lower = xp.concat([H, -imag], axis=2), xp.concat([imag, H], axis=2)
         H = xp.concat([upper, lower], axis=1)
-        felt = xp.concat([felt, xp.imag(forces)], axis=1)
+        correlations = xp.concat([correlations, xp.imag(forces)], axis=1)
         added = xp.concat([filled, turning + filled], axis=1)
     eye = asarray_like(np.eye(added.shape[1], dtype=np.float32), H)
-    return H + xp.astype(added, H.dtype)[:, :, None] * eye, felt
+    return H + xp.astype(added, H.dtype)[:, :, None] * eye, correlations
 
 
 def solve_each(H: Array, right: Array) -> Array:

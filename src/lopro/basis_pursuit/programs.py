@@ -67,17 +67,9 @@ class Settings:
     #: Newton's method after each (1.00, 1.00).
     programs: int = 6
     rounds_each: int = 3
-    #: Cone program: entries of a matrix for which some factorisations cost less than the methods before.
-    entries: float = 1e5
-    #: Cone program: singular values below this share of the largest are rounding; Clarabel's tolerance.
-    rank: float = 1e-13
-    accuracy: float = 1e-12
-    #: Cone program, of the radius: what a point may be outside by.
-    near: float = 1e-3
 
 
 SETTINGS = Settings()
-_EPS, _WIDE = (float(np.finfo(kind).eps) for kind in (np.float64, np.longdouble))
 
 
 @dataclass(frozen=True)

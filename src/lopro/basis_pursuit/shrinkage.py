@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lopro.basis_pursuit.history import History, Point, how_many
+from lopro.basis_pursuit.history import History, Point, true_count
 from lopro.basis_pursuit.levels import Level, target_residual
 from lopro.basis_pursuit.mixing import Blend, Mixture, ShrinkageState
 from lopro.basis_pursuit.penalised import PenalisedProblem
@@ -116,7 +116,7 @@ class MixedShrinkage:
     def residual(self, x: Array) -> Array:
         """Return ``y - A x``, without a product for ``x = 0``."""
         y = self.ball.y
-        if how_many(x != 0) == 0:
+        if true_count(x != 0) == 0:
             return y + namespace(x).sum(x[:1])  # the dtype of the two
         return y - self.image(x)
 
@@ -137,7 +137,7 @@ class MixedShrinkage:
         r = self.residual(start)
         image = norm(self.ball.y - r)
         # With A x = 0 the start is no better than zero.
-        if image == 0.0 and how_many(start != 0) > 0:
+        if image == 0.0 and true_count(start != 0) > 0:
             start = 0.0 * start
         g = self.gradient(r)
         # From zero, the step length |r|^2 / |A^H r|^2, which is at least 1 / |A|^2.
@@ -283,7 +283,7 @@ class MixedShrinkage:
         most = 1 + int(SETTINGS.growth * last.nonzeros)
         x = mix.x if state.steps is None else mix.x / state.steps.lengths
         waiting = self.excess(x + t * mix.g)
-        if how_many(waiting > t * alpha) > most:
+        if true_count(waiting > t * alpha) > most:
             # 0.1 % above the limit, so that rounding does not decide which entries become nonzero.
             alpha = min(1.001 * at_rank(waiting, most) / t, last.alpha)
         return alpha

@@ -142,12 +142,9 @@ class WorkingSet:
         """Propose solutions of a problem whose map has columns."""
         form = sparse_form(problem, x0)
         assert form is not None
-        if isinstance(form, SparseProblem) and (
-            in_blocks(form) or not passes_are_expensive(form.A)
-        ):
-            found = one_nonzero(bench, form, x0)
-            if found is not None:
-                yield found
+        cheap = in_blocks(form) or not passes_are_expensive(form.A)
+        if cheap and isinstance(form, SparseProblem) and form.is_close_to_y:
+            yield from one_nonzero(bench, form, x0)
         if in_blocks(form):
             blocks = BlockSearch(bench, problem, x0)
             yield from self._unless_zero(bench, blocks, self._by_blocks(bench, blocks))
