@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import array_api_strict as strict
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -115,6 +116,18 @@ def test_square_root(share: float) -> None:
     # It is the LASSO whose weight is that of the residual.
     same = lopro.lasso(A, y, lam=lam * float(np.linalg.norm(r)), tol=1e-10)
     assert np.allclose(same.x, found.x, atol=1e-6)
+
+
+def test_square_root_with_a_small_weight_on_a_device() -> None:
+    """The solution of the equations and its proof come back to where the data are."""
+    there = strict.Device("device1")
+    A, y, _ = instance(3)
+    weight = 0.1 / float(np.linalg.norm(lopro.bpdn(A, y, 0.0, tol=1e-10).dual))
+    given = (strict.asarray(values, device=there) for values in (A, y))
+    found = lopro.lasso(*given, lam=weight, square_root=True, tol=1e-10)
+    expected = lopro.lasso(A, y, lam=weight, square_root=True, tol=1e-10)
+    assert found.success and found.x.device == there
+    assert found.fun == pytest.approx(expected.fun, rel=1e-10)
 
 
 @pytest.mark.parametrize("nonneg", [False, True])
