@@ -96,9 +96,8 @@ class Equilibrated:
         sizes = scaling_factors(reach_units(problem).known)
         if sizes is None:
             return None
-        parts = getattr(problem.smooth, "parts", (problem.smooth,))
         try:
-            smooth = [_smooth(part, sizes) for part in parts]
+            smooth = [_smooth(part, sizes) for part in problem.parts]
             terms = [_term(term, sizes) for term in problem.terms]
         except _NotExplicit:
             return None

@@ -84,10 +84,14 @@ class Composite:
         return next((_unsupported(t) for t in terms if not (t.second_order or _has_prox(t))), None)
 
     @property
+    def parts(self) -> tuple[Smooth, ...]:
+        """The summands of ``f``."""
+        return self.smooth.parts if isinstance(self.smooth, SmoothSum) else (self.smooth,)
+
+    @property
     def entries(self) -> int:
         """The number of entries of the matrices of all terms, formed or not."""
-        smooth = getattr(self.smooth, "parts", (self.smooth,))
-        maps = [getattr(part, "map", None) for part in smooth] + [t.map for t in self.terms]
+        maps = [getattr(part, "map", None) for part in self.parts] + [t.map for t in self.terms]
         return sum(math.prod(D.shape) for D in maps if D is not None and not D.is_identity)
 
     @cached_property

@@ -46,7 +46,7 @@ def test_the_bound_of_a_line_over_a_box_is_its_minimum() -> None:
     assert found["gap"][0] == pytest.approx(4.0, abs=1e-13)
 
 
-def test_both_ways_over_a_box_cost_the_dearer_one() -> None:
+def test_slopes_of_either_sign_over_a_box_cost_the_larger_charge() -> None:
     """A slope that is known up to 1 within -1 and 2 may cost in both directions."""
     value, zero = Enclosures.exact(np.zeros(1)), np.zeros((1, 1))
     box = QuadraticPrograms(zero, least=one(-1.0), most=one(2.0))
@@ -54,7 +54,7 @@ def test_both_ways_over_a_box_cost_the_dearer_one() -> None:
     assert bound[0] == pytest.approx(-2.0, abs=1e-13)
 
 
-def test_a_slope_that_nothing_carries_costs_its_length_times_the_reach() -> None:
+def test_an_unabsorbed_slope_costs_its_norm_times_the_radius() -> None:
     """``x`` over ``x >= 1``, by a multiplier of -0.9: 0.1 is left of the slope, and the reach is 1e4."""
     programs = QuadraticPrograms(one(1.0), A=np.ones((1, 1, 1)), lower=one(1.0))
     found = proofs(programs).certify(one(1.0), one(-0.9))
@@ -258,7 +258,7 @@ def test_the_bound_is_the_formula_of_its_docstring_less_rounding() -> None:
         assert float(exact - Fraction(float(found[k]))) <= 1e-13 * (1.0 + size)
 
 
-def test_an_error_of_the_gradient_is_paid_even_where_the_slope_is_zero() -> None:
+def test_an_error_of_the_gradient_is_charged_where_the_slope_is_zero() -> None:
     """Towards both missing and given bounds, and over the square: 0.5 * 1 + (2 * 0.5)^2 / (2 * 4)."""
     programs = QuadraticPrograms(
         np.zeros((1, 2)), 4.0 * np.eye(2)[None], least=one(-1.0, -np.inf)
@@ -270,7 +270,7 @@ def test_an_error_of_the_gradient_is_paid_even_where_the_slope_is_zero() -> None
     assert bound[0] == pytest.approx(3.0 - 0.5 - 0.25, abs=1e-13)
 
 
-def test_an_error_of_the_value_is_paid() -> None:
+def test_an_error_of_the_value_is_charged() -> None:
     programs = QuadraticPrograms(np.zeros((1, 1))).subset(slice(0, 1))
     zero, flat = np.zeros((1, 1)), Enclosures.exact(np.zeros((1, 1)))
     bounds = proofs(programs).lower_bounds(
@@ -290,7 +290,7 @@ def test_violations_of_boxes_are_charged_with_their_slopes() -> None:
     assert found["charge"][0] == pytest.approx(2e-10, rel=1e-4)
 
 
-def test_a_violation_beside_nothing_is_infinite() -> None:
+def test_a_violation_relative_to_zero_is_infinite() -> None:
     programs = QuadraticPrograms(one(1.0), A=np.zeros((1, 1, 1)), upper=one(0.0))
     assert proofs(programs).certify(one(0.0), one(0.0))["violation"][0] == 0.0
     wall = QuadraticPrograms(one(1.0), A=np.zeros((1, 1, 1)), upper=one(-1e-300))
@@ -319,7 +319,7 @@ def test_typical_sizes_are_those_of_rows_slopes_and_traces() -> None:
         assert typical == pytest.approx(0.5 * (2.0 * 25.0 + 6.0 * 4.0))
 
 
-def test_an_asymmetry_of_rounding_is_evened_out() -> None:
+def test_rounding_asymmetry_is_averaged() -> None:
     P = np.array([[[2.0, 1.0], [1.0 + 2.0**-50, 2.0]]])
     part = QuadraticPrograms(one(0.0, 0.0), P).subset(slice(0, 1))
     assert (np.swapaxes(part.P, 1, 2) == part.P).all()

@@ -13,7 +13,7 @@ M, X = np.array([[[1.0, -2.0]]]), np.array([[3.0, 4.0]])
 ERROR = np.array([[2.0**-20, 2.0**-21]])
 
 
-def test_a_product_of_exact_numbers_is_off_by_its_roundings() -> None:
+def test_errors_of_products_of_exact_numbers_are_roundings() -> None:
     found = Enclosures.product(M, X)
     assert found.value[0, 0] == -5.0
     assert found.error[0, 0] == pytest.approx(2.0 * gamma(4) * 11.0, rel=1e-12)
@@ -26,7 +26,7 @@ def test_the_error_of_the_vector_passes_through_the_moduli_of_the_matrix() -> No
     assert both.error[0, 0] == pytest.approx(2.0**-19 + 2.0 * gamma(4) * 11.0 * 2.0**20, rel=1e-12)
 
 
-def test_an_inner_product_is_off_by_its_roundings_and_its_first_factor() -> None:
+def test_errors_of_inner_products_are_roundings_and_that_of_the_factor() -> None:
     y = np.array([[1.0, -2.0]])
     found = Enclosures.dot(X, y)
     assert found.value[0] == -5.0

@@ -124,7 +124,7 @@ def test_a_mixed_list_keeps_its_order() -> None:
     assert [r.fun for r in results[1:3]] == [results[1].fun, results[2].fun]
 
 
-def test_what_has_no_solution_is_told_by_solve() -> None:
+def test_problems_without_a_solution_are_left_to_solve() -> None:
     wall = lc.Affine(np.eye(N)[:1], 1.0, 2.0)
     empty = lopro.Problem(quadratic(1), lc.Intersection(wall, lc.Affine(np.eye(N)[:1], 3.0, 4.0)))
     free = lopro.Problem(lo.Linear(np.ones(N)), wall)
@@ -224,7 +224,7 @@ def test_stacked_programs(library: str) -> None:
     assert to_numpy(results[2].multipliers[0]) == pytest.approx(expected[2].multipliers[0])
 
 
-def test_stacked_programs_that_fail_are_handed_to_solve() -> None:
+def test_stacked_programs_that_fail_are_left_to_solve() -> None:
     least, most = np.array([[0.0], [-np.inf]]), np.array([[1.0], [np.inf]])
     results = lopro.solve_many(QuadraticPrograms(np.ones((2, 1)), least=least, most=most))
     assert [r.status.name for r in results] == ["CONVERGED", "UNBOUNDED"]
@@ -240,7 +240,7 @@ def test_stacked_programs_that_fail_are_handed_to_solve() -> None:
         ({"P": np.full((1, 1, 1), np.nan)}, "P must be finite"),
     ],
 )
-def test_wrong_stacks_are_refused(wrong: dict[str, Any], message: str) -> None:
+def test_wrong_stacks_raise_errors(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         QuadraticPrograms(np.ones((1, 1)), **wrong)
 
@@ -291,7 +291,7 @@ def test_the_time_limit_is_that_of_all() -> None:
         assert result.certificate.lower_bound <= lopro.solve(problem).fun + 1e-9
 
 
-def test_data_are_not_written_on_and_not_aliased() -> None:
+def test_data_are_neither_changed_nor_aliased() -> None:
     problem = KINDS["quadratic over equations"](3)
     P, C = problem.objective.P.matrix.copy(), problem.constraint.M.matrix.copy()
     first, second = lopro.solve_many([problem, problem])

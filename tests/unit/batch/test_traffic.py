@@ -27,7 +27,7 @@ def programs(rng, count=40, n=50, m=100, below=False):
 
 
 @pytest.mark.parametrize(("below", "times"), [(False, 21.0), (True, 24.0)])
-def test_a_step_moves_so_many_times_its_data(rng, below, times):
+def test_memory_traffic_of_a_step_is_limited(rng, below, times):
     """The data are read ten times by products; the rest are the systems, and vectors.
 
     Inverses by blocks move more than those of whole matrices (2.9 times the data), in less time.

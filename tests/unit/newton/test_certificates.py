@@ -93,7 +93,7 @@ def test_rays(rng):
     assert not check_descent(None, np.array([-1.0]), [], np.zeros(1)).exact
 
 
-def test_rays_that_leave_on_either_side():
+def test_rays_that_violate_a_side():
     """Along -1 the objective x falls, but x >= 0 stops it at once; x <= 0 does not."""
     below = check_descent(None, [1.0], [(None, [0.0], [np.inf])], [-2.0])
     assert (below.slope, below.drift, below.exact) == (pytest.approx(1.0), 1.0, False)

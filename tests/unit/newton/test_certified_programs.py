@@ -24,7 +24,7 @@ def test_answers_are_proved(rng, sparse):
         assert -1e-12 * abs(outcome.fun) <= outcome.gap <= 1e-7 * abs(outcome.fun)
 
 
-def test_a_program_that_is_not_convex_is_refused(rng):
+def test_nonconvex_programs_raise_an_error(rng):
     P = np.diag([1.0, 2.0, -1e-6])
     with pytest.raises(NotConvex) as refusal:
         solve_program(QuadraticProgram.of(P, np.zeros(3), least=-1.0, most=1.0))
@@ -35,7 +35,7 @@ def test_a_program_that_is_not_convex_is_refused(rng):
         solve_program(sparse)
 
 
-def test_programs_without_solution_carry_a_certificate(rng):
+def test_programs_without_a_solution_have_a_certificate(rng):
     """Whatever the engine says: its vectors are checked, and they are what is returned."""
     A = [[1.0, 0.0], [1.0, 0.0]]
     for P in (np.eye(2), None):
@@ -55,7 +55,7 @@ def test_programs_without_solution_carry_a_certificate(rng):
     assert outcome.ray @ falling.q < 0.0
 
 
-def test_rows_between_bounds_are_met_by_variables_that_leave_theirs():
+def test_variables_leave_their_bounds_where_rows_require_it():
     """``2 a - 2 b - c = 0`` at a = b + 1e-7 / 2, both fixed: only c, at its bound 0, can make up for it."""
     A, x = np.array([[2.0, -2.0, -1.0]]), np.array([0.5 + 0.5e-7, 0.5, 0.0])
     box = x.copy(), np.array([x[0], x[1], np.inf])
@@ -64,7 +64,7 @@ def test_rows_between_bounds_are_met_by_variables_that_leave_theirs():
     np.testing.assert_allclose(found, x + np.array([0.0, 0.0, 1e-7]), atol=1e-12)
 
 
-def test_what_rounding_leaves_in_columns_without_a_side_is_removed():
+def test_rounding_in_columns_without_a_side_is_removed():
     """``a <= 0`` and ``a >= 0`` at a = 3e-14: only 0 itself satisfies them, and the value does not change."""
     A, x = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([3e-14, 7.0])
     rows = [-np.inf, 7.0], [0.0, 7.0]
@@ -77,7 +77,7 @@ def test_what_rounding_leaves_in_columns_without_a_side_is_removed():
     assert made_feasible(program_composite(steep), x, 1e-9)[0] != 0.0
 
 
-def test_of_variables_on_bounds_those_move_that_may():
+def test_variables_on_bounds_move_inwards_only():
     """``2 b - 2 a - c = 0``: c would have to become negative, so a leaves its upper bound."""
     A, x = np.array([[-2.0, 2.0, -1.0]]), np.array([0.5 + 0.5e-7, 0.5, 0.0])
     box = np.zeros(3), np.array([x[0], x[1], np.inf])

@@ -29,7 +29,7 @@ def test_dense(rng, least):
 
 
 @pytest.mark.parametrize("least", [0.0, -1e-15, -1e-12, -1.0])
-def test_what_is_not_positive_definite_proves_nothing(rng, least):
+def test_indefinite_matrices_have_the_bound_zero(rng, least):
     """Rounding may let a Cholesky factorisation of these pass; a proof may not."""
     values = np.geomspace(1e-3, 1.0, 30)
     values[0] = least

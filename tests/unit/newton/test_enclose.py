@@ -117,7 +117,7 @@ def test_huber(rng, sparse, delta):
     assert_is_below(f.enclose(x), exact, x, points_around(rng, x))
 
 
-def test_errors_of_images_do_not_count(rng):
+def test_errors_of_images_do_not_weaken_the_bound(rng):
     """Entries of 1 and -1 cancel in the image, whose error would be 1e-16 |x| for each row: 1e-10 in all."""
     B = np.sign(rng.standard_normal((200, 50)))
     x = 1e3 * rng.standard_normal(50)
@@ -249,6 +249,6 @@ def test_conjugate_of_intervals(rng):
     assert half_line.enclose_conjugate(np.array([-1.0])).value == np.inf
 
 
-def test_a_function_without_analysis_is_refused():
+def test_functions_without_error_analysis_raise_an_error():
     with pytest.raises(MissingCapabilityError, match="no rounding analysis"):
         Atom().enclose(np.zeros(1), np.zeros(1))

@@ -37,7 +37,7 @@ def outcome(**changes: Any) -> Outcome:
     return Outcome(**{**made, **changes})
 
 
-def test_everything_is_counted_back() -> None:
+def test_all_fields_are_converted_back() -> None:
     scaled = Equilibrated.of(bounded())
     assert scaled is not None
     s = scaled.sizes
@@ -71,7 +71,7 @@ def test_the_solution_and_its_multipliers() -> None:
     np.testing.assert_allclose(found.multipliers[0], [1.0, 0.0], atol=1e-6)
 
 
-def test_a_worse_answer_in_other_units_replaces_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worse_answer_in_other_units_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where units mislead, what was proved before is kept."""
     back = Equilibrated.back
 
@@ -95,7 +95,7 @@ def test_an_empty_set_is_found_empty_in_the_units_of_the_user() -> None:
     assert math.isinf(found.certificate.radius)
 
 
-def test_comparable_units_stay_as_they_are() -> None:
+def test_comparable_units_are_not_scaled() -> None:
     square = Term(HalfSquare(), linear_map(np.diag([1.0, 1e3])), np.ones(2))
     assert Equilibrated.of(Composite.of([square], 2)) is None
 

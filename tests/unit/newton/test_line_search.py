@@ -26,7 +26,7 @@ def test_exact_root_of_a_piecewise_linear_slope(rng):
         assert abs(slope(t)[0]) <= 1e-12 * abs(start)
 
 
-def test_stops_at_the_accuracy_that_is_asked_for(rng):
+def test_stops_at_the_required_accuracy(rng):
     slope = piecewise(rng)
     calls = []
 
@@ -67,6 +67,6 @@ def test_descent_without_end():
         least_along(lambda t: (-1.0, 0.0), -1.0, 0.5, evaluations=200)
 
 
-def test_far_away_roots_are_found():
+def test_distant_roots_are_found():
     assert least_along(lambda t: (t / 1e9 - 1.0, 0.0), -1.0, 1e-6) == pytest.approx(1e9, rel=1e-5)
     assert np.isfinite(least_along(lambda t: (np.expm1(t - 30.0), np.exp(t - 30.0)), -1.0, 1e-3))

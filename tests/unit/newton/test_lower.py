@@ -46,7 +46,7 @@ def test_bound_is_below_the_exact_dual_value_and_near(rng):
         assert off.value == pytest.approx(float(exact), abs=1e-10)
 
 
-def test_a_convexity_that_is_too_large_claims_too_much(rng):
+def test_a_convexity_that_is_too_large_gives_a_wrong_bound(rng):
     """Negative control: twice the true constant makes a false bound."""
     A, upper, center = rng.standard_normal((5, 3)), rng.standard_normal(5), rng.standard_normal(3)
     problem = composed(squared_distance(center), [(interval(upper=upper), A)])
@@ -70,7 +70,7 @@ def test_slope_and_radius_of_a_linear_objective(rng):
     assert found.within(100.0) == pytest.approx(q @ z + v @ (A @ z) - v @ upper, rel=1e-9)
 
 
-def test_bounds_of_variables_pay_for_the_slope():
+def test_bounds_of_variables_absorb_the_slope():
     """Over ``1 <= x <= 5`` the function 3 x is at least 3, and -3 x at least -15, seen from x = 2."""
     for q, least in ((3.0, 3.0), (-3.0, -15.0)):
         box = (interval(np.array([1.0]), np.array([5.0])), None)
@@ -110,7 +110,7 @@ def test_gap_of_a_solution_in_any_units(rng):
     assert min(gaps) >= 0.0
 
 
-def test_charge_covers_what_a_violation_gains(rng):
+def test_charge_covers_the_gain_of_a_violation(rng):
     """For the optimal multipliers: f(x) + charge >= f_* at every x, and equality along a descent."""
     B, b, A, upper = half_spaces(rng)
     problem = composed(least_squares(B, b), [(interval(upper=upper), A)])
@@ -151,7 +151,7 @@ def test_relative_violation_has_no_units(rng):
     assert relative_violation(inside, x) == 0.0
 
 
-def test_rows_with_one_entry_pay_for_the_slope_as_bounds_do():
+def test_rows_with_one_entry_absorb_the_slope_as_bounds_do():
     """3 x - 2 y over -4 <= -2 x <= 6 and y <= 1 with the row x + y <= 9: at least -9 - 2."""
     A = np.array([[-2.0, 0.0], [0.0, 0.5], [1.0, 1.0]])
     lower, upper = np.array([-4.0, -np.inf, -np.inf]), np.array([6.0, 0.5, 9.0])

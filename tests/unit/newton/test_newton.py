@@ -37,7 +37,7 @@ def test_projection_on_a_box(rng):
     np.testing.assert_allclose(outcome.multipliers[0], z - np.clip(z, -1, 1), atol=1e-9)
 
 
-def test_isotonic_regression_is_what_pooling_finds(rng):
+def test_isotonic_regression_agrees_with_pooling(rng):
     for n in (2, 50, 400):
         problem = isotonic(rng, n)
         outcome = solve(problem, tol=1e-10, feasibility=1e-11)
@@ -46,7 +46,7 @@ def test_isotonic_regression_is_what_pooling_finds(rng):
         np.testing.assert_allclose(outcome.x, expected, atol=1e-8)
 
 
-def test_linear_program_is_what_highs_finds(rng):
+def test_linear_program_agrees_with_highs(rng):
     for d, m in ((3, 12), (8, 40), (30, 200)):
         q, A, upper = linear_program(rng, d, m)
         outcome = solve(composed(linear(q), [(interval(upper=upper), A)]), tol=1e-7)
@@ -174,7 +174,7 @@ def test_units_scale_every_iterate_exactly(rng, kind):
     assert a.steps > 5
 
 
-def test_a_constant_with_a_unit_would_be_noticed(rng):
+def test_a_constant_with_a_unit_is_detected(rng):
     """Negative control: a starting point of fixed size breaks the equality above."""
     one, other, unit_x, _, _ = scaled(rng, "least squares")
     x0 = np.ones(one.size)
@@ -202,7 +202,7 @@ def test_warm_start_is_used(rng):
     assert warm.steps <= cold.steps // 2
 
 
-def test_time_limit_is_asked_in_every_step(rng):
+def test_time_limit_is_checked_in_every_step(rng):
     B, b, A, upper = half_spaces(rng, 40, 400)
     problem = composed(least_squares(B, b), [(interval(upper=upper), A)])
     calls = []
@@ -219,7 +219,7 @@ def test_time_limit_is_asked_in_every_step(rng):
         solve(problem, stopped=lambda: True)
 
 
-def test_inputs_are_neither_changed_nor_kept(rng):
+def test_inputs_are_neither_changed_nor_aliased(rng):
     B, b, A, upper = half_spaces(rng)
     x0, u0 = rng.standard_normal(12), [rng.uniform(size=60)]
     arrays = [B, b, A, upper, x0, u0[0]]
@@ -232,7 +232,7 @@ def test_inputs_are_neither_changed_nor_kept(rng):
         assert not np.shares_memory(outcome.x, mine)
 
 
-def test_problems_without_points(rng):
+def test_infeasible_problems(rng):
     """A positive combination of the rows contradicts itself."""
     A, y, upper = rng.standard_normal((50, 10)), rng.uniform(0.5, 1.0, 50), rng.standard_normal(50)
     A[-1] = -(y[:-1] @ A[:-1]) / y[-1]
@@ -269,7 +269,7 @@ def test_outer_steps_without_newton_steps_are_bounded(monkeypatch):
     assert len(list(iterate(problem, np.array([9.0]), settings=Settings(max_steps=40)))) == 1
 
 
-def test_problems_without_least_value(rng):
+def test_unbounded_problems(rng):
     A = np.abs(rng.standard_normal((5, 10)))
     problem = composed(linear(np.ones(10)), [(interval(upper=np.ones(5)), A)])
     outcome = solve(problem, settings=Settings(max_steps=500))
@@ -282,7 +282,7 @@ def test_problems_without_least_value(rng):
     assert solve(flat, settings=Settings(max_steps=500)).status is Status.UNBOUNDED
 
 
-def test_awkward_rows(rng):
+def test_degenerate_rows(rng):
     """Rows that are zero, repeated, or pin the solution to a single point."""
     A = np.vstack([np.eye(3), np.eye(3), np.zeros((1, 3)), np.ones((1, 3))])
     lower = np.array([1.0, 2.0, 3.0, 1.0, 2.0, 3.0, -1.0, -np.inf])
@@ -293,7 +293,7 @@ def test_awkward_rows(rng):
         np.testing.assert_allclose(outcome.x, [1.0, 2.0, 3.0], atol=1e-8)
 
 
-def test_maps_of_the_wrong_shape_and_crossed_bounds_are_refused():
+def test_wrong_shapes_and_crossed_bounds_raise_errors():
     with pytest.raises(ValueError, match="shape"):
         composed(linear(np.ones(3)), [(interval(upper=np.ones(2)), np.ones((2, 4)))])
     with pytest.raises(ValueError, match="must not exceed"):
@@ -314,7 +314,7 @@ def test_a_norm_counts_in_the_value_and_in_the_gap():
     np.testing.assert_allclose(outcome.multipliers[1], [1.0, 0.5, -1.0], atol=1e-8)
 
 
-def test_what_is_charged_counts_when_outcomes_are_compared():
+def test_comparisons_of_outcomes_include_the_charge():
     """A point that has gained by its violation is not the better one for a smaller gap."""
     bound = Bound.everywhere(1.0)
 
@@ -338,7 +338,7 @@ class HiddenSingularity:
         return self.exact.solve(pieces, shift, rhs) if shift > 0.0 else 1e12 * rhs
 
 
-def test_a_singular_system_that_rounding_hides_gets_a_proximal_term(rng):
+def test_hidden_singular_systems_get_a_proximal_term(rng):
     """A factorisation may succeed on a singular matrix: the direction is then too long to descend along."""
     q, A, upper = linear_program(rng, 3, 12)
     problem = composed(linear(q), [(interval(upper=upper), A)])

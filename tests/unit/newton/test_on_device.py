@@ -130,7 +130,7 @@ def _maps(*parts: Any) -> list[Any]:
 
 
 @pytest.mark.usefixtures("elsewhere")
-def test_what_is_empty_is_proved_to_be() -> None:
+def test_empty_problems_are_proved_empty() -> None:
     rows = strict(np.array([np.ones(20), -np.ones(20)]))
     sides = strict(np.array([-1.0, -1.0]))
     problem = lopro.Problem(lo.LeastSquares(strict(A), strict(B)), lc.Polyhedron(rows, sides))
@@ -139,7 +139,7 @@ def test_what_is_empty_is_proved_to_be() -> None:
 
 
 @pytest.mark.usefixtures("elsewhere")
-def test_single_precision_is_copied_in_double_where_it_is() -> None:
+def test_single_precision_is_converted_on_its_device() -> None:
     expected = lopro.solve(PROBLEMS["least squares"](np.asarray), tol=1e-8)
     problem = PROBLEMS["least squares"](lambda M: strict(M.astype(np.float32)))
     assert lopro.Auto().choose(problem) == lopro.NewtonMultipliers()
@@ -149,7 +149,7 @@ def test_single_precision_is_copied_in_double_where_it_is() -> None:
 
 
 @pytest.mark.usefixtures("elsewhere")
-def test_single_precision_that_is_too_large_to_be_copied_is_left_to_other_methods(
+def test_large_single_precision_data_need_other_methods(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("lopro.maps.host._WIDENED_BYTES", 0)
@@ -184,7 +184,7 @@ def test_derivatives_are_those_of_the_host() -> None:
         np.testing.assert_allclose(slope(0.7), reference(0.7), rtol=1e-12)
 
 
-def test_logistic_losses_far_out_neither_overflow_nor_vanish() -> None:
+def test_logistic_losses_at_large_points_neither_overflow_nor_vanish() -> None:
     f = Loss(Term(Logistic(np.array([1.0, -1.0])), elsewhere_map([[1.0], [1.0]])))
     x = np.array([800.0])
     assert f.value(x) == 400.0
@@ -206,7 +206,7 @@ def test_a_large_normal_matrix_is_not_formed(monkeypatch: pytest.MonkeyPatch) ->
     np.testing.assert_allclose(slope(0.7), reference(0.7), rtol=1e-12)
 
 
-def test_few_weights_gather_their_rows_and_many_go_by_slabs(
+def test_few_weights_gather_rows_and_many_use_slabs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     few, many = np.where(np.arange(60) % 7 == 0, H[:60], 0.0), H[:60]
@@ -221,7 +221,7 @@ def test_few_weights_gather_their_rows_and_many_go_by_slabs(
     assert elsewhere_map(A).column_norms == pytest.approx(np.linalg.norm(A, axis=0), rel=1e-14)
 
 
-def test_a_system_is_the_sum_of_what_is_here_and_there() -> None:
+def test_a_system_is_the_sum_of_host_and_device_pieces() -> None:
     rows = RNG.standard_normal((1, 20))
     pieces = [
         ConstantMatrix(strict(P)),
@@ -239,7 +239,7 @@ def test_a_system_is_the_sum_of_what_is_here_and_there() -> None:
     assert isinstance(choose_system(10_000, pieces), ConjugateGradients)
 
 
-def test_products_are_off_by_no_more_than_their_bounds_and_the_bounds_are_those_by_hand() -> None:
+def test_errors_of_products_are_within_bounds_computed_by_hand() -> None:
     M = RNG.standard_normal((5000, 30))
     D, x, v = elsewhere_map(M), RNG.standard_normal(30), RNG.standard_normal(5000)
     wide = M.astype(np.longdouble)
@@ -256,7 +256,7 @@ def test_products_are_off_by_no_more_than_their_bounds_and_the_bounds_are_those_
     np.testing.assert_allclose(error, by_hand, rtol=1e-11)
 
 
-def test_strong_convexity_is_proved_on_the_host_and_less_what_the_device_rounded() -> None:
+def test_strong_convexity_subtracts_the_rounding_of_the_device() -> None:
     f = SquaredLoss(Term(HalfSquare(), elsewhere_map(A), B))
     mu = np.linalg.eigvalsh(P)[0]
     assert 0.4 * mu < f.strong_convexity() < mu

@@ -109,7 +109,7 @@ def test_outside_of_its_domain_a_conjugate_is_infinite(name: str, rng: Any) -> N
 
 
 @PARTS
-def test_the_complement_is_the_derivative_of_what_the_prox_leaves(name: str, rng: Any) -> None:
+def test_the_complement_is_the_derivative_of_the_prox_residual(name: str, rng: Any) -> None:
     part, h = parts()[name], 1e-6
     for step in (0.5, 2.0):
         for w in points(rng, part):
@@ -180,7 +180,7 @@ def test_sparse_systems_stay_sparse(name: str, rng: Any) -> None:
     assert kinds == {SparseSystem if name == "groups" else CorrectedSystem}
 
 
-def test_the_mean_curvature_of_an_operator_is_told_from_its_row_norms():
+def test_the_mean_curvature_of_an_operator_follows_from_its_row_norms():
     """The trace of ``D' W D`` by columns, with as many norms as rows: those of an operator are estimated."""
     M = np.array([[3.0, 0.0], [0.0, 3.0], [0.0, 6.0]])
     D = Transferred(linear_map(scipy.sparse.linalg.aslinearoperator(M)))

@@ -23,7 +23,7 @@ def share(factor: float) -> Callable[[np.ndarray], np.ndarray]:
 
 
 @pytest.mark.parametrize(("factor", "products"), [(1.0, 1), (1.0 - 1e-6, 2), (0.9, 10), (0.6, 26)])
-def test_corrections_end_where_the_residual_is_small(factor: float, products: int) -> None:
+def test_refinement_ends_where_the_residual_is_small(factor: float, products: int) -> None:
     """Each takes its share of the error, and one product is made for each check."""
     system = RowSpaceSystem(3)
     x = refined(system, share(factor), PIECES, 0.5, RHS)
@@ -40,6 +40,6 @@ def test_a_correction_that_does_not_halve_the_residual_is_the_last() -> None:
 
 
 @pytest.mark.parametrize("factor", [0.0, 0.4, 3.0, np.nan])
-def test_a_residual_that_does_not_fall_is_reported(factor: float) -> None:
+def test_a_residual_that_does_not_decrease_raises_an_error(factor: float) -> None:
     with pytest.raises(SingularSystem, match="does not reduce the residual"):
         refined(RowSpaceSystem(3), share(factor), PIECES, 0.5, RHS)

@@ -109,7 +109,7 @@ def test_a_bound_without_trace_bound_states_its_radius():
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_program_without_point(engine):
+def test_an_infeasible_program(engine):
     """X_11 = -1: the multipliers returned have b'y > 0 with A*y not positive."""
     program = SemidefiniteProgram.dense(np.eye(2), [unit(2, 0, 0), unit(2, 0, 1)], [-1.0, 0.5])
     found = solve(program, engines=(engine,))
@@ -120,7 +120,7 @@ def test_a_program_without_point(engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_program_without_bound(engine):
+def test_an_unbounded_program(engine):
     """X_22 is free and costs -1."""
     program = SemidefiniteProgram.dense(np.diag([1.0, -1.0]), [unit(2, 0, 0)], [1.0])
     found = solve(program, engines=(engine,))
@@ -179,7 +179,7 @@ def test_an_interior_point_of_the_dual_removes_the_slope():
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_only_semidefinite_rows_show_faces(rng, sign):
+def test_only_semidefinite_rows_define_faces(rng, sign):
     """X_12 = 0 confines nothing, and neither does a row with eigenvalues of both signs."""
     Q, _ = np.linalg.qr(rng.standard_normal((4, 4)))
     mixed = (Q * [1.0, 1.0, -1.0, 0.0]) @ Q.T
@@ -192,7 +192,7 @@ def test_only_semidefinite_rows_show_faces(rng, sign):
     assert face.program.blocks[0].size == 3 and face.dropped == ((3, 0, sign),)
 
 
-def test_a_run_that_cannot_succeed_ends_by_itself():
+def test_a_run_that_cannot_succeed_ends():
     """An accuracy below rounding, no time limit: it has to notice."""
     found = solve(theta(5, CYCLE), 1e-17, scale=0.0)
     assert found.status is Status.STALLED
@@ -255,7 +255,7 @@ def test_rule_and_cliques():
     assert order_of_engines(theta(60, [(i, i + 1) for i in range(59)]))[0][0] == "newton"
 
 
-def test_missing_eigenvalues(rng):
+def test_semidefinite_shifts(rng):
     Q, _ = np.linalg.qr(rng.standard_normal((20, 20)))
     M = (Q * np.linspace(-0.5, 1.0, 20)) @ Q.T
     M = 0.5 * (M + M.T)
@@ -278,7 +278,7 @@ def test_bad_input():
         solve(theta(5, CYCLE), engines=("magic",))
 
 
-def test_rows_that_x_cannot_move_are_left_alone():
+def test_rows_that_x_cannot_change_are_left_out():
     """Where X vanishes, or is indefinite after a correction, rows have no size to be divided by."""
     rows = [np.diag([1.0, 0.0]), np.diag([0.0, 1.0])]
     program = SemidefiniteProgram.dense(np.eye(2), rows, [1.0, 1.0])

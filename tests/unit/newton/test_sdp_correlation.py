@@ -146,7 +146,7 @@ def as_tensor(X):
 
 
 @pytest.mark.parametrize("there", [np.asarray, on_second_device, as_tensor])
-def test_proof_of_eigenvalues_is_not_fooled(rng, there):
+def test_nearly_singular_matrices_are_not_proved_definite(rng, there):
     Q, _ = np.linalg.qr(rng.standard_normal((30, 30)))
     values = np.linspace(0.1, 1.0, 30)
     X = (Q * values) @ Q.T
@@ -168,7 +168,7 @@ def test_a_wrong_factor_of_a_device_proves_nothing(rng, monkeypatch):
 
 
 @pytest.mark.parametrize("there", [on_second_device, as_tensor])
-def test_what_is_missing_on_a_device(rng, there):
+def test_semidefinite_shift_on_a_device(rng, there):
     Q, _ = np.linalg.qr(rng.standard_normal((20, 20)))
     X = (Q * np.linspace(-0.5, 1.0, 20)) @ Q.T
     X = 0.5 * (X + X.T)
@@ -245,7 +245,7 @@ def test_input_is_not_changed(rng):
     assert not np.shares_memory(found.X, G)
 
 
-def test_what_a_violation_may_have_gained_is_subtracted_in_full(rng):
+def test_the_charge_for_a_violation_is_subtracted_in_full(rng):
     """Against exact arithmetic: the trace of the multiplier times the least eigenvalue that is missing."""
     G, w = noisy(rng, 6), rng.uniform(0.5, 2.0, 6)
     search = _CorrelationSearch(CorrelationTarget.of(G, w), 1e-8, never)

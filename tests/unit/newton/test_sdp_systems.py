@@ -52,7 +52,7 @@ def test_the_matrix_in_parts_is_the_matrix(rng, monkeypatch, at_once):
 
 
 @pytest.mark.parametrize("explicit", [True, False])
-def test_a_direction_is_left_when_time_is_up(rng, monkeypatch, explicit):
+def test_directions_are_interrupted_by_the_deadline(rng, monkeypatch, explicit):
     """The clock is checked for each part of the matrix, and for each product."""
     monkeypatch.setattr("lopro.newton.sdp.hessian._AT_ONCE", 1.0)
     program, _, y = random_program(rng)
@@ -83,7 +83,7 @@ def test_gram_of_sparse_and_of_full_rows(rng):
         np.testing.assert_allclose(some.gram().toarray(), A @ A.T, rtol=1e-12, atol=1e-12)
 
 
-def test_products_give_way_to_the_matrix_once_they_cost_as_much(rng):
+def test_the_matrix_replaces_products_once_they_cost_as_much(rng):
     program, _, y = random_program(rng)
     centre = Centre(tuple(np.zeros(p.shape) for p in program.blocks), 2.0)
     point = DualPoint.of(program, centre, y + 3.0 * rng.standard_normal(4))
@@ -95,7 +95,7 @@ def test_products_give_way_to_the_matrix_once_they_cost_as_much(rng):
     np.testing.assert_allclose(found, directions.find(point, centre.sigma, 0.0, 1e-6), rtol=1e-12)
 
 
-def test_a_matrix_that_cannot_be_factorised_asks_for_a_larger_shift(rng):
+def test_a_singular_matrix_requires_a_larger_shift(rng):
     program, _, y = random_program(rng)
     double = SemidefiniteProgram(
         np.concatenate([program.b, program.b]),

@@ -44,7 +44,7 @@ def test_the_compact_form_is_the_recursion_of_the_last_ten(
     assert curvature.apply(secants.pieces(), s) == pytest.approx(y, rel=1e-8, abs=1e-8 * unit)
 
 
-def test_what_is_flat_or_bends_down_is_left_out(rng: Any) -> None:
+def test_zero_or_negative_curvature_is_left_out(rng: Any) -> None:
     secants = Secants(4)
     s = rng.standard_normal(4)
     for y in (0.0 * s, -s):

@@ -51,13 +51,13 @@ def test_images_are_linear_and_counted(f, rng):
         np.testing.assert_allclose(mine, direct, rtol=1e-12, atol=1e-13)
 
 
-def test_unsymmetric_matrix_means_its_symmetric_part(rng):
+def test_the_symmetric_part_of_a_matrix_is_used(rng):
     P, x = rng.standard_normal((4, 4)) + 5.0 * np.eye(4), rng.standard_normal(4)
     f = quadratic(P, np.zeros(4))
     assert f.value(x) == pytest.approx(0.5 * x @ P @ x)
     np.testing.assert_allclose(f.gradient(x, f.image(x)), 0.5 * (P + P.T) @ x)
 
 
-def test_sum_of_different_sizes_is_refused():
+def test_sums_of_different_sizes_raise_an_error():
     with pytest.raises(ValueError, match="same size"):
         SmoothSum([linear(np.ones(2)), linear(np.ones(3))])

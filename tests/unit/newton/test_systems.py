@@ -79,7 +79,7 @@ def test_updated_factors_agree_with_fresh_ones(rng, kind):
     assert system.factorisations <= 80  # the third kind changes nothing, and costs no factor
 
 
-def test_a_matrix_that_only_rounding_keeps_regular_is_refused(rng):
+def test_a_matrix_regular_only_by_rounding_is_singular(rng):
     B = rng.standard_normal((5, 8))
     for system in (DenseSystem(8), ConjugateGradients(8)):
         with pytest.raises(SingularSystem):
@@ -128,7 +128,7 @@ def test_choice(rng):
     assert chosen(400, rows) is DenseSystem
 
 
-def test_products_alone_are_assembled_where_small(rng):
+def test_operators_are_assembled_where_small(rng):
     M = rng.standard_normal((6, 6))
     H = M @ M.T + np.eye(6)
     rhs = rng.standard_normal(6)
@@ -136,7 +136,7 @@ def test_products_alone_are_assembled_where_small(rng):
     np.testing.assert_allclose(H @ x, rhs, rtol=1e-9)
 
 
-def test_sparse_matrices_that_fill_up_are_left_to_products(rng):
+def test_sparse_matrices_that_fill_up_use_products(rng):
     """A random graph has factors that are as good as dense; a chain and an arrow have not."""
     n = 12000
     entries = (rng.standard_normal(4 * n), (rng.integers(0, n, 4 * n), rng.integers(0, n, 4 * n)))
@@ -173,7 +173,7 @@ def test_gram_matrices_of_few_entries_never_form_dense_rows(
         gram(scipy.sparse.csr_array(np.ones((50, 40))), np.ones(50))
 
 
-def test_patterns_that_take_longer_than_the_time_left_are_not_begun():
+def test_patterns_that_exceed_the_time_left_are_not_formed():
     """20 rows of 1000 entries have 2e7 pairs: they take seconds, at 1e4 operations each."""
     B = scipy.sparse.random_array(
         (20, 20_000), density=0.05, format="csr", rng=np.random.default_rng(0)

@@ -54,14 +54,13 @@ def reach_units(problem: Composite) -> Units:
     array([3.5e+00, 3.5e+12])
     """
     if problem not in _REACH:
-        smooth = getattr(problem.smooth, "parts", (problem.smooth,))
         blocks: list[tuple[Any, Array]] = []
-        for part in smooth:
+        for part in problem.parts:
             if isinstance(part, Loss):
                 blocks.append(_one_row(part.term))
         for term in problem.terms:
             blocks += _of_term(term)
-        forms = [part for part in smooth if isinstance(part, QuadraticForm)]
+        forms = [part for part in problem.parts if isinstance(part, QuadraticForm)]
         _REACH[problem] = units_of_blocks(blocks, problem.size, _of_curvature(forms, problem.size))
     return _REACH[problem]
 
