@@ -55,38 +55,37 @@ def nearest_correlation(
     Parameters
     ----------
     G : array of shape (n, n)
-        Symmetric; estimated pair by pair, for instance, so that it is not positive semidefinite. Its own
-        diagonal need not be one. float32 or float64, of any array library; the answer has the same dtype and
-        library. Computations are made on its device, with weights of entries on the host.
+        Symmetric, and in general not positive semidefinite, for instance estimated pair by pair. Its
+        diagonal entries need not be ones. float32 or float64, of any array library; the answer has the same
+        dtype and library. Computations run on its device, those with weights of entries on the host.
     weights : array of shape (n,) or (n, n), optional
-        A positive weight ``W_ii`` for each variable: entry (i, j) counts ``W_ii W_jj``. Or a symmetric matrix
-        with a weight ``W_ij >= 0`` for each entry, 0 for entries that are not known. Ones by default.
+        A positive weight ``W_ii`` for each variable: entry (i, j) has the weight ``W_ii W_jj``. Or a
+        symmetric matrix with a weight ``W_ij >= 0`` for each entry, 0 for unknown entries. Ones by default.
     fixed : array of bool of shape (n, n), optional
         True for entries of ``G`` that the answer keeps exactly; symmetric.
     min_eigenvalue : float
-        The least eigenvalue of the answer, from 0 to below 1. A little more than 0 makes it invertible.
+        The least eigenvalue of the answer, in [0, 1). A positive number makes it invertible.
     tol : float
-        Certified relative gap to reach, as in `lopro.solve`; the value at the start is ``|G|^2 / 2``.
+        Certified relative gap to reach, as in `lopro.solve`; the initial value is ``|G|^2 / 2``.
     time_limit : float, optional
-        Seconds; the best matrix so far is returned with the gap that is proved for it.
+        Seconds; the best matrix so far is returned with its proved gap.
 
     Returns
     -------
     Result
         ``x`` is the matrix: exactly symmetric, with ones on its diagonal and the fixed entries, and with
-        eigenvalues that are proved not to be below ``min_eigenvalue`` in exact arithmetic
-        (``certificate.violation`` is 0). ``fun`` is half the squared distance. The status is INFEASIBLE if
-        no correlation matrix has the fixed entries; ``ray`` then holds multipliers of the diagonal and of the
-        fixed entries (row by row, below the diagonal) whose combination of these entries is larger than the
-        trace allows.
+        eigenvalues proved to be at least ``min_eigenvalue`` in exact arithmetic (``certificate.violation`` is
+        0). ``fun`` is half the squared distance. The status is INFEASIBLE if no correlation matrix has the
+        fixed entries; ``ray`` then holds multipliers of the diagonal and of the fixed entries (row by row,
+        below the diagonal) whose combination of these entries is larger than the trace allows.
 
     Notes
     -----
-    The objective is strongly convex, so that a gap is also a distance: the solution is within
-    ``sqrt(2 gap)`` of ``x`` in the norm above.
+    The objective is strongly convex, so that the gap bounds the distance to the solution: it is at most
+    ``sqrt(2 gap)`` in the norm above.
 
-    Where fixed entries leave no matrix with eigenvalues above ``min_eigenvalue`` (a fixed correlation of 1,
-    for instance), no eigenvalue can be proved; ``x`` may then be below by ``certificate.violation``, which is
+    If no matrix with the fixed entries has all eigenvalues above ``min_eigenvalue`` (with a fixed correlation
+    of 1, for instance), the least eigenvalue of ``x`` may be below it by ``certificate.violation``, which is
     charged to the lower bound.
 
     References
@@ -98,7 +97,7 @@ def nearest_correlation(
 
     Examples
     --------
-    Three variables of which neighbours seem to be perfectly correlated, and the outer two not at all:
+    Three variables with estimated correlations 1 of neighbours and 0 of the outer two:
 
     >>> import numpy as np, lopro
     >>> G = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 1.0], [0.0, 1.0, 1.0]])
@@ -124,32 +123,32 @@ def nearest_correlation(
 
 
 def _too_late(deadline: Deadline, G: Any) -> bool:
-    """Whether there is no time for another eigendecomposition; those of a device take a moment."""
+    """Whether the time does not allow another eigendecomposition; those on a device are assumed short."""
     return deadline.passed or (on_host(G) and not deadline.affords(EIGH * G.shape[0] ** 3))
 
 
 def _by_entries(G: Any, weights: Any, fixed: Any, least: float, options: Options) -> Result:
     """Solve for ``Y = X - e I``, which has the diagonal ``1 - e`` and is positive semidefinite."""
-    asked = CorrelationTarget.of(G, None, fixed, least)
-    n, e = len(asked.w), asked.least
-    W = asarray_like(check_array("weights", weights, allow_complex=False), asked.G)
+    target = CorrelationTarget.of(G, None, fixed, least)
+    n, e = len(target.w), target.least
+    W = asarray_like(check_array("weights", weights, allow_complex=False), target.G)
     check_shape("weights", W, (n, n))
     if not equal(W, W.T):
         raise ValueError("weights of entries must be symmetric; (W + W.T) / 2 are")
-    i, j = asked.pairs
+    i, j = target.pairs
     at = np.concatenate([np.arange(n), i]), np.concatenate([np.arange(n), j])
-    sides = np.concatenate([np.full(n, 1.0 - e), asked.kept_entries])
+    sides = np.concatenate([np.full(n, 1.0 - e), target.kept_entries])
     sides = sides.astype(np.float32 if is_single(G) else np.float64)
-    target = asked.in_dtype(raise_diagonal(copy(asked.G), -e))
+    shifted = target.in_dtype(raise_diagonal(copy(target.G), -e))
     problem = Problem(
-        SquaredDistance(target, weights=asked.in_dtype(W)),
+        SquaredDistance(shifted, weights=target.in_dtype(W)),
         Intersection(PSDCone(n), Affine.entries(at, sides, sides, shape=(n, n))),
     )
     if len(i):
-        # Whether there is such a matrix does not depend on weights.
+        # Feasibility does not depend on the weights.
         with Deadline(options.time_limit).active() as deadline:
             try:
-                nearest(asked, 1.0, partial(_too_late, deadline, asked.G))
+                nearest(target, 1.0, partial(_too_late, deadline, target.G))
             except NoCorrelationMatrix as empty:
                 return _infeasible(G, empty, deadline)
             left = None if options.time_limit is None else max(deadline.left, 1e-3)
@@ -167,7 +166,7 @@ def _result(found: NearestCorrelation, tol: float, late: bool, deadline: Deadlin
         absolute=found.violation,
     )  # fmt: skip
     status = _status(found, certificate, tol, late, deadline)
-    # The check of the eigenvalues is a Cholesky factorisation; everything else is counted by the search.
+    # The eigenvalues are verified by a Cholesky factorisation; the search counts all other operations.
     counts = Counts(eigendecompositions=found.decompositions, matvecs=found.products)
     history = History()
     history.append(_row(found, certificate, deadline))

@@ -36,15 +36,15 @@ def fixed_diagonal(
 ) -> Result:
     """Minimise ``<C, X>`` over positive semidefinite X with a given diagonal; return a factor of X.
 
-    Nothing dense of size n x n is formed, unless the proof needs it: a Cholesky factorisation of
-    ``C - Diag(y)`` that is banded where the pattern of C allows for it.
+    No dense matrix of size n x n is formed, unless the proof requires it: a Cholesky factorisation of
+    ``C - Diag(y)``, which is banded if the pattern of C permits.
 
     Parameters
     ----------
     C : array or scipy.sparse matrix of shape (n, n)
         Symmetric and real. For the largest cut of a graph with the weights W: ``W / 4``, or
-        ``-(Diag(W 1) - W) / 4`` for minus its weight. One on a device is copied to the host, once, which is
-        counted.
+        ``-(Diag(W 1) - W) / 4`` for minus its weight. A matrix on a device is copied to the host once; the
+        transfer is counted.
     diagonal : float or array of shape (n,)
         The diagonal of X; positive.
     rank : int, optional
@@ -53,22 +53,21 @@ def fixed_diagonal(
     tol : float
         Certified relative gap to reach, as in `lopro.solve`.
     time_limit : float, optional
-        Seconds; the best factor so far is returned with the gap that is proved for it.
+        Seconds; the best factor so far is returned with its proved gap.
     seed : int or Generator, optional
         For the initial factor.
 
     Returns
     -------
     Result
-        ``x`` is the factor V with ``X = V V'``, in double precision and where C is, ``fun`` is ``<C, X>``,
-        and ``multipliers`` holds one number for each entry of the diagonal, signed as that of an upper bound:
-        ``C + Diag(multipliers[0])`` is positive semidefinite. ``certificate`` bounds ``<C, X>`` over all X,
-        of any rank.
+        ``x`` is the factor V with ``X = V V'``, in double precision and on the device of C, ``fun`` is
+        ``<C, X>``, and ``multipliers`` holds a number for each entry of the diagonal, with the sign of an
+        upper bound: ``C + Diag(multipliers[0])`` is positive semidefinite. ``certificate`` bounds ``<C, X>``
+        over all X, of any rank.
 
     Examples
     --------
-    Vectors on a cycle of five nodes, neighbours as far apart as possible, and a cut of a graph from their
-    signs:
+    The relaxation of the largest cut of a cycle of five nodes:
 
     >>> import numpy as np, scipy.sparse, lopro
     >>> i = np.arange(5)
@@ -96,7 +95,7 @@ def fixed_diagonal(
 
 
 def _symmetric(C: Any) -> Any:
-    """Return the matrix in double precision; sparse stays sparse, a dense one is copied."""
+    """Return a copy of the matrix in double precision, sparse if it is."""
     if scipy.sparse.issparse(C):
         matrix: Any = scipy.sparse.csr_array(C)
         entries = check_array("C", matrix.data, allow_complex=False) if matrix.nnz else matrix.data

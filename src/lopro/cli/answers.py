@@ -18,7 +18,7 @@ __all__ = ["as_data", "console", "print_json", "progress_wanted", "summary"]
 
 
 def console() -> Console:
-    """Return the console for tables: as wide as the terminal, or wide enough in a pipe."""
+    """Return the console for tables: of the width of the terminal, or 118 columns in a pipe."""
     return Console(width=None if sys.stdout.isatty() else 118, highlight=False, markup=False)
 
 
@@ -28,7 +28,7 @@ def progress_wanted(quiet: bool) -> bool:
 
 
 def summary(result: Result) -> dict[str, Any]:
-    """Return everything about a result but the point, as plain data.
+    """Return a result without its point as plain data.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def summary(result: Result) -> dict[str, Any]:
 
 
 def as_data(value: Any) -> Any:
-    """Return ``value`` as JSON data: arrays as lists, complex ones as two, None for NaN and infinity."""
+    """Return ``value`` as JSON data: lists for arrays, two for complex ones, None for NaN and infinity."""
     if isinstance(value, dict):
         return {str(key): as_data(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
@@ -69,5 +69,5 @@ def as_data(value: Any) -> Any:
 
 
 def print_json(value: Any) -> None:
-    """Print ``value`` as one JSON document on standard output."""
+    """Print ``value`` as a JSON document on standard output."""
     print(json.dumps(as_data(value), indent=2, allow_nan=False))

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the objects their values stand for."""
+"""Options that several commands share, and the conversion of their values."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ __all__ = ["add_output", "add_solver", "budget_of", "method_named"]
 
 
 def add_solver(parser: argparse.ArgumentParser, tol: float) -> None:
-    """Add tolerance, method and budgets."""
+    """Add the options for tolerance, method and budgets."""
     group = parser.add_argument_group("solver")
     group.add_argument(
         "--tol", type=float, default=tol, help="certified relative gap to reach (%(default)g)"
     )
     group.add_argument(
-        "--method", help="a name that 'lopro methods' lists; by default chosen by structure"
+        "--method", help="a name listed by 'lopro methods'; by default chosen by structure"
     )
     group.add_argument(
         "--max-iter", type=int, metavar="N", help="largest number of inner iterations"
@@ -36,7 +36,7 @@ def add_solver(parser: argparse.ArgumentParser, tol: float) -> None:
 
 
 def add_output(parser: argparse.ArgumentParser, what: str) -> None:
-    """Add where the answer goes and how it is shown."""
+    """Add the options for the output file and the format."""
     group = parser.add_argument_group("output")
     group.add_argument("-o", "--output", type=Path, metavar="FILE", help=what)
     group.add_argument("--json", action="store_true", help="print JSON")
@@ -50,7 +50,7 @@ def budget_of(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def method_named(name: str | None) -> Any:
-    """Return a method with its defaults, by its name without regard to case; None stays None.
+    """Return the method with this name, in any case, with its default parameters; None for None.
 
     Examples
     --------
@@ -70,5 +70,5 @@ def method_named(name: str | None) -> Any:
         return make()
     except TypeError:
         raise BadInput(
-            f"{full} needs arguments of its own: use it from Python, lopro.solve(..., method=...)"
+            f"{full} requires arguments: use it from Python, lopro.solve(..., method=...)"
         ) from None

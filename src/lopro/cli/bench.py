@@ -1,4 +1,4 @@
-"""``lopro bench``: all methods on a seeded problem, on this machine, judged by certified gaps."""
+"""``lopro bench``: all methods on a seeded problem, compared by certified gaps."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Measure and show; the exit status is 0 if some answer is certified."""
+    """Run the methods and print a table; the exit status is 0 if some answer is certified."""
     problem = _problem(options)
     rows: dict[str, Result] = {}
     for name, method in _contenders(problem, options):
@@ -96,7 +96,7 @@ def _problem(options: argparse.Namespace) -> Problem:
 
 
 def _metric(samples: int, d: int, seed: int) -> Problem:
-    """Return the metric of two classes that differ in a few of ``d`` features."""
+    """Return a metric learning problem with two classes that differ in a tenth of ``d`` features."""
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, 2, samples)
     X = rng.standard_normal((samples, d))
@@ -115,7 +115,7 @@ def _contenders(problem: Problem, options: argparse.Namespace) -> Iterator[tuple
     for name, make in methods().items():
         if name.startswith("lopro.baselines.") and not options.baselines:
             continue
-        with suppress(TypeError):  # arguments of its own, or a capability, are missing
+        with suppress(TypeError):  # it requires arguments, or a capability that the problem lacks
             method = make()
             method.check(problem)
             yield name, method

@@ -25,7 +25,7 @@ def add(commands: Any) -> None:
     """Add the command's parser."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "bpdn",
-        help="the vector of least l1 norm that explains the measurements",
+        help="the vector of least l1 norm that fits the measurements",
         description="min |x|_1 subject to |A x - y| <= sigma, with a certificate.",
         epilog="Files: npy, npz (file.npz:key for one of several arrays), mtx, csv, tsv, txt; "
         "npz and mtx may hold sparse matrices. Several columns of y are several problems.",
@@ -38,8 +38,8 @@ def add(commands: Any) -> None:
         "--noise-std",
         type=float,
         metavar="STD",
-        help="standard deviation of Gaussian noise: sigma = STD sqrt(m + 2 sqrt(2 m)), which the "
-        "norm of the noise hardly ever exceeds",
+        help="standard deviation of Gaussian noise: sigma = STD sqrt(m + 2 sqrt(2 m)), two standard "
+        "deviations above the mean of the squared norm",
     )
     radius.add_argument(
         "--relative-sigma", type=float, metavar="R", help="sigma = R |y|, e.g. 0.01"
@@ -53,7 +53,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Solve, show, write; return the exit status."""
+    """Solve the problem, print and write the answer; return the exit status."""
     check_writable(options.output)
     method = method_named(options.method)
     A, y = read_array(options.A), read_vector(options.y)

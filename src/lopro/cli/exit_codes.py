@@ -38,7 +38,7 @@ class BadInput(ValueError):
 
 
 def code_of(results: Sequence[Result]) -> ExitCode:
-    """Return the exit status of a command that made these results: that of the worst one."""
+    """Return the exit status for these results: that of the worst one."""
     if any(result.status is Status.INTERRUPTED for result in results):
         return ExitCode.INTERRUPTED
     if all(result.success for result in results):

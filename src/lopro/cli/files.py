@@ -1,4 +1,4 @@
-"""Read and write files by their suffix: arrays (npy, npz, Matrix Market, text) and tables of samples."""
+"""Reading and writing of files: arrays (npy, npz, Matrix Market, text) and tables of samples."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TEXT = {".csv": ",", ".tsv": "\t", ".txt": None}
 
 
 def read_array(name: str) -> Any:
-    """Return the array in a file: a NumPy array, or a scipy.sparse matrix where the file has one.
+    """Return the array in a file: a NumPy array, or a scipy.sparse matrix if the file holds one.
 
     ``name`` is a path; for an ``npz`` with several arrays, ``path:key``.
 
@@ -42,14 +42,14 @@ def read_array(name: str) -> Any:
     except BadInput:
         raise
     except Exception as error:
-        # The exceptions of the formats differ; the user gets one line with the file and the reason.
+        # The readers raise different exceptions; the message is one line with the file and the reason.
         reason = str(error).splitlines() or [type(error).__name__]
         raise BadInput(f"{path} could not be read: {reason[0]}") from None
     return found
 
 
 def read_vector(name: str) -> Any:
-    """Return the file's array; one row or one column becomes a vector."""
+    """Return the array in a file; a single row or column is returned as a vector."""
     found = read_array(name)
     if scipy.sparse.issparse(found):
         found = found.toarray()
@@ -69,14 +69,14 @@ def _reader(path: Path) -> Callable[[Path, str | None], Any]:
     suffix = ".mtx" if path.name.endswith(".mtx.gz") else path.suffix
     if suffix not in readers:
         known = ", ".join(readers)
-        raise BadInput(f"{path} has a suffix that is not known; known are {known}")
+        raise BadInput(f"{path} has an unknown suffix; known are {known}")
     return readers[suffix]
 
 
 def _read_npy(path: Path, key: str | None) -> Any:
     with path.open("rb") as file:
         if file.read(6) != np.lib.format.MAGIC_PREFIX:
-            raise ValueError("numpy.save did not write it")
+            raise ValueError("it is not in the format of numpy.save")
     return np.load(path, allow_pickle=False)
 
 
@@ -88,8 +88,10 @@ def _read_npz(path: Path, key: str | None) -> Any:
         if key is None and len(names) == 1:
             key = names[0]
         if key not in names:
-            asked = "name one of its arrays" if key is None else f"it has no array {key!r}"
-            raise BadInput(f"{path}: {asked}, as in {path}:{names[0]} (it has {', '.join(names)})")
+            problem = "name one of its arrays" if key is None else f"it has no array {key!r}"
+            raise BadInput(
+                f"{path}: {problem}, as in {path}:{names[0]} (it has {', '.join(names)})"
+            )
         return archive[key]
 
 
@@ -125,7 +127,7 @@ def _is_number(cell: str) -> bool:
 
 
 def write_array(path: Path, **arrays: Any) -> None:
-    """Write arrays: all of them to an ``npz``, the first alone to any other format.
+    """Write arrays: all of them to an ``npz``, only the first to other formats.
 
     Examples
     --------
@@ -151,7 +153,7 @@ def write_array(path: Path, **arrays: Any) -> None:
 
 
 def check_writable(path: Path | None) -> None:
-    """Raise for an output file that could not be written: before the work, not after it."""
+    """Raise `BadInput` if the output file cannot be written; called before the computation."""
     if path is None:
         return
     known = [".npy", ".npz", ".mtx", *_TEXT]
@@ -163,7 +165,7 @@ def check_writable(path: Path | None) -> None:
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples with their labels, and the names of the features."""
+    """Samples with their labels and the names of the features."""
 
     X: np.ndarray
     labels: np.ndarray
@@ -171,10 +173,9 @@ class Samples:
 
 
 def read_samples(path: Path, label: str, ignore: Sequence[str] = ()) -> Samples:
-    r"""Read a text file with a line of names, one line per sample, and a column of labels.
+    r"""Return the samples in a text file with a line of names, one line per sample and a column of labels.
 
-    ``label`` and ``ignore`` are names of columns, or their numbers counted from 0 (negative ones from
-    the end).
+    ``label`` and ``ignore`` are names of columns or their indices from 0 (negative ones from the end).
 
     Examples
     --------
@@ -218,14 +219,15 @@ def _table(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     return names, rows[1:]
 
 
-def _column(names: list[str], asked: str, path: Path) -> int:
-    if asked in names:
-        return names.index(asked)
+def _column(names: list[str], column: str, path: Path) -> int:
+    """Return the index of a column, given by its name or index."""
+    if column in names:
+        return names.index(column)
     try:
-        return range(len(names))[int(asked)]
+        return range(len(names))[int(column)]
     except (ValueError, IndexError):
         shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-        raise BadInput(f"{path} has no column {asked!r}; its columns are {shown}") from None
+        raise BadInput(f"{path} has no column {column!r}; its columns are {shown}") from None
 
 
 def _as_number(cell: str, path: Path, line: int, name: str) -> float:

@@ -25,7 +25,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the facts."""
+    """Print versions, machine and threads."""
     found = facts()
     if options.json:
         print_json(found)

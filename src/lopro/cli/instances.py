@@ -18,7 +18,7 @@ __all__ = ["SensingProblem", "SharpProblem", "sharp_polyhedron", "sparse_recover
 
 @dataclass(frozen=True)
 class SensingProblem:
-    """Basis pursuit denoising, and the sparse signal that was measured."""
+    """A problem of basis pursuit denoising with its sparse signal."""
 
     problem: Problem
     signal: Array
@@ -27,7 +27,7 @@ class SensingProblem:
 def sparse_recovery(
     m: int = 200, d: int = 1000, nonzeros: int = 20, seed: int = 0
 ) -> SensingProblem:
-    """Return an instance as in the paper: matrix, nonzeros and noise uniform, sigma the norm of the noise.
+    """Return an instance as in the paper: uniform matrix, nonzeros and noise; sigma is the norm of the noise.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def sparse_recovery(
     rng = np.random.default_rng(seed)
     A = rng.uniform(-1, 1, (m, d))
     x = np.zeros(d)
-    # A statement of its own: the support is drawn before the values.
+    # The support is drawn before the values.
     support = rng.choice(d, nonzeros, replace=False)
     x[support] = rng.uniform(-1, 1, nonzeros)
     noise = rng.uniform(-0.01, 0.01, m)
@@ -50,7 +50,7 @@ def sparse_recovery(
 
 @dataclass(frozen=True)
 class SharpProblem:
-    """A problem with theta = 1, and the constants that Theorem 2 needs."""
+    """A problem with theta = 1 and the constants of Theorem 2."""
 
     problem: Problem
     start: Array

@@ -1,4 +1,4 @@
-"""The machine and the versions of packages, for the record of a measurement."""
+"""Description of the machine and versions of packages, to accompany measurements."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OPTIONAL = (
 
 
 def facts() -> dict[str, Any]:
-    """Return the machine and the versions of packages.
+    """Return a description of the machine and the versions of packages.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def facts() -> dict[str, Any]:
     >>> sorted(facts())[:5]
     ['cores', 'linear algebra', 'lopro', 'machine', 'memory']
     """
-    import scipy.linalg  # noqa: F401  (its thread pool is listed only if it is loaded)
+    import scipy.linalg  # noqa: F401  (its thread pool is only listed once it is loaded)
     from threadpoolctl import threadpool_info
 
     pools = [

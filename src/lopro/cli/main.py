@@ -1,4 +1,4 @@
-"""The command ``lopro``: parses arguments, runs a command, turns errors into a message and an exit status."""
+"""The command ``lopro``: argument parsing, and messages and exit statuses for errors."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _guarded(options: argparse.Namespace) -> int:
         print("lopro: interrupted", file=sys.stderr)
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        # The reader has closed the pipe, as `head` does; Python must not report that at exit.
+        # The reader, such as `head`, has closed the pipe; this prevents a message of Python at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.CONVERGED
     except Exception as error:
@@ -68,7 +68,7 @@ def _explained(error: Exception, show_traceback: bool) -> ExitCode:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="lopro",
-        description="Convex optimisation with a proof of how good each answer is.",
+        description="Convex optimisation with a certificate for each answer.",
         epilog=EXPLANATION,
     )
     parser.add_argument("--version", action="version", version=f"lopro {lopro.__version__}")

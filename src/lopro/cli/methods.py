@@ -1,4 +1,4 @@
-"""``lopro methods``: the methods with their assumptions and guarantees."""
+"""``lopro methods``: the table of methods with their assumptions and guarantees."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def add(commands: Any) -> None:
     """Add the command's parser."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "methods",
-        help="all methods, what they assume and guarantee",
+        help="all methods with their assumptions and guarantees",
         description="List the methods with their assumptions and guarantees.",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -27,7 +27,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the declarations of all methods."""
+    """Print the cards of all methods."""
     about = {name: asdict(method.card) for name, method in methods().items()}
     if options.json:
         print_json(about)

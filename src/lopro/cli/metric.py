@@ -31,7 +31,7 @@ def add(commands: Any) -> None:
     """Add the command's parser."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "metric",
-        help="a sparse metric that brings samples of one class together",
+        help="a sparse metric in which samples of one class are close to each other",
         description="A positive semidefinite matrix with few off-diagonal entries, learned from "
         "pairs of labelled samples.",
     )
@@ -56,7 +56,7 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Learn, show, write; return the exit status."""
+    """Learn the metric, print and write it; return the exit status."""
     check_writable(options.output)
     method = method_named(options.method)
     samples = _samples(options)
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
     A = np.asarray(result.x)
     if options.output is not None:
         features = np.array(samples.features)
-        # After a limit there may have been no time for the factor.
+        # The time limit may have been reached before the factor was computed.
         factor = {} if result.factor is None else {"L": np.asarray(result.factor)}
         write_array(options.output, A=A, **factor, features=features)
     if options.json:
@@ -88,7 +88,7 @@ def _samples(options: argparse.Namespace) -> Samples:
     if options.label is not None:
         return read_samples(Path(options.data), options.label, options.ignore)
     if options.ignore:
-        raise BadInput("--ignore names columns of a table; it goes with --label")
+        raise BadInput("--ignore names columns of a table and requires --label")
     X, labels = read_array(options.data), read_vector(options.labels)
     if getattr(X, "ndim", 0) != 2:
         raise BadInput(f"{options.data} must hold a matrix, one row for each sample")
@@ -98,7 +98,7 @@ def _samples(options: argparse.Namespace) -> Samples:
 
 def _scaled(X: np.ndarray) -> np.ndarray:
     spread = X.std(axis=0)
-    # A constant feature has no scale; it is left unchanged.
+    # Constant features are centred, not scaled.
     return np.asarray((X - X.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0))
 
 

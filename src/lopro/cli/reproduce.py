@@ -1,4 +1,4 @@
-"""``lopro reproduce``: the paper's experiments, which live in the repository and not in the package."""
+"""``lopro reproduce``: the experiments of the paper, which are part of the repository, not of the package."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from lopro.cli.exit_codes import BadInput
 __all__ = ["add", "run"]
 
 _DESCRIPTION = (
-    "Run the paper's experiments and write one page about them. Parts that are finished are kept: an "
-    "interrupted job resumes where it stopped."
+    "Run the experiments of the paper and write a report of one page. Completed parts are stored: an "
+    "interrupted run resumes after them."
 )
 
 
 def add(commands: Any) -> None:
-    """Add the command's parser; its arguments are those of the checkout it finds."""
+    """Add the command's parser, with the arguments defined in the checkout."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "reproduce", help="the paper's tables and rates, measured again", description=_DESCRIPTION
     )
@@ -37,15 +37,15 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Raise an error that says where the experiments are."""
+    """Raise `BadInput`: there is no checkout with the experiments."""
     raise BadInput(
-        "the experiments are a part of the repository, not of the installed package: clone it, and run "
+        "the experiments are part of the repository, not of the installed package: clone it and run "
         "'make reproduce' there"
     )
 
 
 def _checkout() -> Path | None:
-    """Return the root of the repository: around the package, or where the command was called."""
+    """Return the root of the repository that contains the package or the working directory; None without."""
     for root in (Path(lopro.__file__).resolve().parents[2], Path.cwd()):
         if (root / "paper" / "command.py").is_file() and (root / "src" / "lopro").is_dir():
             return root

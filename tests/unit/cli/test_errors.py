@@ -36,7 +36,7 @@ BAD = {
     "unknown suffix": (["A.xlsx", "y.npy", "--sigma", "1"], "known are .npy"),
     "broken file": (
         ["broken.npy", "y.npy", "--sigma", "1"],
-        "broken.npy could not be read: numpy.save",
+        "broken.npy could not be read: it is not in the format of numpy.save",
     ),
     "pickled objects": (["objects.npy", "y.npy", "--sigma", "1"], "objects.npy could not be read"),
     "words": (["words.csv", "y.npy", "--sigma", "1"], "words.csv could not be read"),
@@ -50,7 +50,7 @@ BAD = {
     "method": (["A.npy", "y.npy", "--sigma", "1", "--method", "magic"], "WorkingSet"),
     "method with arguments": (
         ["A.npy", "y.npy", "--sigma", "1", "--method", "OneProjection"],
-        "needs arguments",
+        "requires arguments",
     ),
     "output suffix": (["A.npy", "y.npy", "--sigma", "1", "-o", "x.doc"], "must end in"),
     "output folder": (["A.npy", "y.npy", "--sigma", "1", "-o", "folder.npy"], "is a folder"),
