@@ -87,15 +87,10 @@ class FunctionObjective(Objective):
         like: Array | None = None,
         slope_error: Callable[[Array], Any] | None = None,
     ) -> None:
-        _check_callables(
-            value=value,
-            gradient=gradient,
-            subgradient=subgradient,
-            prox=prox,
-            stochastic_subgradient=stochastic_subgradient,
-            hess=hess,
-            hessp=hessp,
-        )
+        slopes = {"gradient": gradient, "subgradient": subgradient}
+        second = {"hess": hess, "hessp": hessp}
+        others = {"prox": prox, "stochastic_subgradient": stochastic_subgradient}
+        _check_callables(value, slopes, second, others)
         if smoothness is not None and gradient is None:
             raise ValueError("smoothness is a constant of the gradient, but no gradient is given")
         self._value = value
@@ -178,20 +173,20 @@ class FunctionObjective(Objective):
         return self._mu if self._mu is not None and self._mu.value > 0.0 else None
 
 
-def _check_callables(value: Any, **optional: Any) -> None:
+def _check_callables(
+    value: Any, slopes: dict[str, Any], second: dict[str, Any], others: dict[str, Any]
+) -> None:
     """Check the callables of a function: a value, a slope, and no Hessian without a gradient."""
     check_callable("value", value)
-    for name, function in optional.items():
+    for name, function in (slopes | second | others).items():
         if function is not None:
             check_callable(name, function)
-    if optional["gradient"] is None and optional["subgradient"] is None:
+    if all(slope is None for slope in slopes.values()):
         raise MissingCapabilityError(
             "FunctionObjective needs a gradient or a subgradient, which every method uses. Give "
             "gradient= if the function is smooth, and otherwise subgradient= with any subgradient"
         )
-    if optional["gradient"] is None and not (
-        optional["hess"] is None and optional["hessp"] is None
-    ):
+    if slopes["gradient"] is None and any(f is not None for f in second.values()):
         raise ValueError("hess and hessp are derivatives of the gradient, but none is given")
 
 

@@ -99,8 +99,9 @@ class EmptinessCheck:
             return False
         normals = np.array([cut.normal for cut in cuts]) / lengths[:, None]
         bounds = np.array([cut.bound for cut in cuts]) / lengths
-        # Multipliers of 1 are nearly right: opposite slopes cancel up to third derivatives. Those of a vertex
-        # of the linear program may be 0 where they are needed to balance the error of z.
+        # Equal multipliers are nearly optimal: opposite slopes cancel up to third derivatives. The
+        # multipliers of a vertex of the linear program may be 0 where they are needed to balance the error
+        # of z.
         if cones_exclude([halfspace_rows(normals, bounds)], [np.ones(2 * n)], noise=NOISE):
             return True
         try:

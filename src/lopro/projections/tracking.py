@@ -24,13 +24,13 @@ Small: TypeAlias = "np.ndarray[Any, Any]"
 #: benchmarks.constants projections`: without them 1.1 times the calls; with ten times as many a block is not
 #: small in comparison with a matrix of 120 rows.
 _SPARE = 7
-#: Least limit of the products with a block in one call. `python -m benchmarks.constants projections`: with
+#: Smallest limit of the products with a block in one call. `python -m benchmarks.constants projections`: with
 #: none the pairs are not tracked, ten times as many change nothing.
 _TRIES = 8
 #: Rows for each further product. A product with the block of one pair takes 36 n^2 operations, all pairs of
 #: the matrix take 9 n^3: these products are a sixteenth of that. A matrix near the boundary of the cone has
 #: many small eigenvalues, which take up to 14 products (LoPGD for metrics, 600 to 2000 rows).
-_ROWS_A_TRY = 64
+_ROWS_PER_TRY = 64
 #: Products after which the random search direction restarts. `python -m benchmarks.constants projections`: a
 #: tenth takes 1.03 times the calls, ten times as many change nothing.
 _SEARCH_PERIOD = 32
@@ -110,7 +110,7 @@ class EigenpairTracker:
         if size is not None and 0.0 < size < math.inf:
             self._unit = power_of_two(size / math.sqrt(X.shape[0]))
         count("eigenpairs", self.k)
-        for _ in range(max(_TRIES, X.shape[0] // _ROWS_A_TRY)):
+        for _ in range(max(_TRIES, X.shape[0] // _ROWS_PER_TRY)):
             current_deadline().check()
             block = _stacked(basis, (basis @ X) / self._unit)
             gram, square = _gram_on_host(block, X if size is None else None)
