@@ -48,6 +48,7 @@ FAMILIES = {
     "newton.losses": (_VECTORS, _PROGRAMS),
     "newton.sdp": (_MATRICES,),
     "certificates": (_VECTORS, _PROGRAMS),
+    "engines": ("constants_engines:calls",),
     "linalg": (_VECTORS, _PROGRAMS, _MATRICES),
     "methods.second_order": (_VECTORS, _PROGRAMS),
     "methods.multipliers": ("constants_first_order:multipliers",),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lopro import objectives
-from lopro.certificates.batched import Programs
+from lopro.certificates.batched_programs import Programs
 from lopro.constraints import Affine, Constraint, Intersection, Polyhedron
 from lopro.core.arrays import Array, asarray_like, is_array, is_complex, isfinite, namespace, zeros
 from lopro.errors import MissingCapabilityError

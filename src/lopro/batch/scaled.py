@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lopro.certificates.batched import Programs
+from lopro.certificates.batched_programs import Programs
 from lopro.core.arrays import Array, asarray_like, namespace, to_numpy
 from lopro.linalg.batched import add_to_diagonals, largest, positive_or_one, times
 

@@ -13,7 +13,8 @@ from lopro.batch.interior_point import Iterates, Settings, advance, complementar
 from lopro.batch.programs import in_double
 from lopro.batch.scaled import ScaledPrograms, chosen
 from lopro.certificates import feasibility_tolerance
-from lopro.certificates.batched import Programs, Proofs
+from lopro.certificates.batched import Proofs
+from lopro.certificates.batched_programs import Programs
 from lopro.core.arrays import Array, is_array, is_single, namespace, to_numpy
 from lopro.core.deadline import Deadline
 from lopro.linalg.batched import times

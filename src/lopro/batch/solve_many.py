@@ -11,7 +11,7 @@ from lopro.batch.programs import QuadraticPrograms
 from lopro.batch.results import Batch, Results
 from lopro.batch.solve import solve_batch
 from lopro.batch.stacking import grouped, like_of, slices, stacked
-from lopro.certificates.batched import Programs
+from lopro.certificates.batched_programs import Programs
 from lopro.core.arrays import Array
 from lopro.core.deadline import Deadline
 from lopro.driver.result import Iterate, Result, Status

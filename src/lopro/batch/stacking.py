@@ -9,7 +9,7 @@ import numpy as np
 from array_api_compat import device, is_torch_array
 
 from lopro.batch.programs import in_double
-from lopro.certificates.batched import Programs, Square
+from lopro.certificates.batched_programs import Programs, Square
 from lopro.core.arrays import (
     Array,
     asarray_like,

@@ -1,7 +1,7 @@
 """Outside solvers behind two standard forms: one adapter each for PIQP, HiGHS and Clarabel.
 
-An engine gets a `QuadraticProgram` or a `ConeProgram` and returns an `Answer`. Limits, units, statuses and
-estimates of size are in one place each. Nothing an engine says is a proof.
+An engine solves a `QuadraticProgram` or a `ConeProgram` and returns an `Answer`. Limits, units, statuses and
+estimates of size are in one place each. No result of an engine counts as a proof.
 """
 
 from lopro.engines.answer import Answer, AnswerStatus, EngineUnavailable, require_room

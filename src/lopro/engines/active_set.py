@@ -1,9 +1,10 @@
-"""A quadratic program whose multipliers are nearly known: begin with its active rows, exchange a few.
+"""A dual active set method for quadratic programs, started from approximate multipliers.
 
-After a small change of the data most rows that were active still are. Their multipliers solve one linear
-system, of their number once the matrix of the objective is factorised; those with the wrong sign are left
-out. Then the row that is violated most becomes active, and those whose multipliers vanish on the way to it
-leave: the dual active set method of D. Goldfarb and A. Idnani, Math. Program. 27 (1983), begun near its end.
+After a small change of the data most active rows stay active. With the matrix of the objective factorised,
+their multipliers solve one linear system of the order of the number of active rows; rows with a multiplier of
+the wrong sign are dropped. Then the most violated row becomes active, and rows whose multipliers vanish on
+the way to it are dropped: the method of D. Goldfarb and A. Idnani, Math. Program. 27 (1983), started near its
+end.
 """
 
 from __future__ import annotations
@@ -22,33 +23,35 @@ from lopro.linalg.dense import SingularSystem, cholesky, cholesky_solve
 
 __all__ = ["solve_by_active_set"]
 
-#: Exchanges at most, in all and for each variable, and factorisations at most. An exchange reads all rows,
-#: PIQP factorises a matrix of their size about ten times. Programs n x 2n whose slopes and sides move by 2 %
-#: take 0 to 12 exchanges (n = 30 to 300), by 20 % 4 to 9 (n = 30) and 50 to 90 (n = 300), consecutive steps
-#: of a walking robot 3 or 4 (``python -m benchmarks.general.sequences``).
+#: The most exchanges, a constant plus a number for each variable, and the most factorisations. An exchange
+#: reads all rows; PIQP factorises a matrix of their size about ten times. Programs n x 2n whose slopes and
+#: sides move by 2 % take 0 to 12 exchanges (n = 30 to 300), by 20 % 4 to 9 (n = 30) and 50 to 90 (n = 300),
+#: consecutive steps of a walking robot 3 or 4 (``python -m benchmarks.general.sequences``).
 _EXCHANGES, _PER_VARIABLE, _FACTORISATIONS = 10, 0.5, 4
-#: Share of the slope, or of the largest multiplier, below which a multiplier is nothing.
-_NOTHING = 1e-6
-#: Share of its length by which a row must leave the active ones to be independent of them.
+#: Share of the slope, or of the largest multiplier, below which a given multiplier counts as 0. For this and
+#: the two numbers below a tenth and ten times as much change no step of ``python -m benchmarks.constants
+#: engines``.
+_ZERO = 1e-6
+#: Square of the sine of the angle to the span of the active rows below which a row depends on them.
 _INDEPENDENT = 1e-10
-#: A row is violated by more than so many roundings of its product.
-_ROUNDINGS = 1024.0 * float(np.finfo(np.float64).eps)
+#: Share of the norm of the point by which a row of length 1 has to be violated: rounding of their product.
+_ROUNDING = 1024.0 * float(np.finfo(np.float64).eps)
 
 
 def solve_by_active_set(program: QuadraticProgram, rows: Vector, box: Vector) -> Answer:
-    """Solve a dense quadratic program whose multipliers are nearly known.
+    """Solve a dense quadratic program from approximate multipliers.
 
     Parameters
     ----------
     program : QuadraticProgram
         Dense, with a positive definite matrix ``P``.
     rows, box : arrays
-        Multipliers of rows and bounds of a program much like it.
+        Multipliers of rows and bounds of a similar program.
 
     Returns
     -------
     Answer
-        SOLVED, or FAILED without a point where that takes many exchanges. Iterations are exchanges and
+        SOLVED, or FAILED without a point if that takes too many exchanges. Iterations are exchanges and
         factorisations.
 
     Examples
@@ -83,11 +86,11 @@ def solve_by_active_set(program: QuadraticProgram, rows: Vector, box: Vector) ->
 
 
 class _Exchanges:
-    """Active rows and bounds with their multipliers, which have the right signs, and the point of these.
+    """The active rows and bounds, their multipliers of the right signs, and the minimiser for these.
 
-    With ``P = L L'`` the point is ``y = L'x``, rows are columns of ``V = L^-1 M'`` with length 1, and the
-    active ones with their signs are ``N``: ``y = -(L^-1 q + N v)``. The inverse of ``N'N`` is kept up to date
-    in the exchanges, and computed anew before the end.
+    With ``P = L L'`` the point is ``y = L'x``, rows are columns of ``V = L^-1 M'`` scaled to length 1, and
+    the active ones with their signs are ``N``: ``y = -(L^-1 q + N v)``. The inverse of ``N'N`` is updated in
+    every exchange, and its rounding errors are corrected at the end.
     """
 
     def __init__(self, program: QuadraticProgram, rows: Vector, box: Vector) -> None:
@@ -101,28 +104,28 @@ class _Exchanges:
         self._L = cholesky(np.array(p.P))
         V, self._slope = self._halfway(M.T), self._halfway(p.q)
         lengths = np.sqrt(np.einsum("ij,ij->j", V, V))
-        #: Rows without an entry have no image; they are violated or not.
+        #: The length of a row of zeros is set to 1.
         self._lengths = np.where(lengths > 0.0, lengths, 1.0)
         self._V = V / self._lengths
         self._lower, self._upper = lower / self._lengths, upper / self._lengths
         self._equal = lower == upper
         pull = given * self._lengths
         size = max(float(np.abs(pull).max(initial=0.0)), float(np.linalg.norm(self._slope)))
-        known = np.where(np.abs(pull) > _NOTHING * size, pull, 0.0)
+        known = np.where(np.abs(pull) > _ZERO * size, pull, 0.0)
         missing = ((known > 0.0) & np.isposinf(upper)) | ((known < 0.0) & np.isneginf(lower))
         signs = np.where(self._equal, 1.0, np.where(missing, 0.0, np.sign(known)))
         #: The active rows and bounds, and their sides: 1 for upper ones.
         self._active = np.flatnonzero(signs)
         self._signs = signs[self._active]
-        #: Room for the columns of N and for the inverse, of which the first ones are in use.
+        #: Memory for the columns of N and for the inverse of N'N, of which the leading part is in use.
         self._columns = np.empty((len(p.q), len(p.q) + 1), order="F")
         self._room = np.empty((len(p.q) + 1, len(p.q) + 1), order="F")
-        #: Of the active rows, as long as their inverse has not been used.
+        #: The Cholesky factor of N'N until the inverse is computed.
         self._factor: Any = None
         self.exchanges = 0
 
     def _halfway(self, rhs: Any, back: bool = False) -> Any:
-        """Return ``L^-1 rhs``, or ``L'^-1 rhs`` on the way back."""
+        """Return ``L^-1 rhs``, or with ``back`` ``L'^-1 rhs``."""
         return scipy.linalg.lapack.dtrtrs(self._L, rhs, lower=1, trans=int(back))[0]
 
     @property
@@ -134,7 +137,7 @@ class _Exchanges:
         return self._room[: len(self._active), : len(self._active)]
 
     def factorise(self) -> None:
-        """Compute multipliers and point of the active rows, without dependent ones and wrong signs."""
+        """Compute multipliers and point after dropping dependent rows and multipliers of the wrong sign."""
         while True:
             N = self._V[:, self._active] * self._signs
             gram = N.T @ N
@@ -155,15 +158,15 @@ class _Exchanges:
         self._y = -(self._slope + N @ self._v)
 
     def settled(self) -> bool:
-        """Remove what exchanges have left of rounding and say whether that has been enough.
+        """Correct the rounding errors of the exchanges; return whether the conditions of a solution hold.
 
-        Then the active rows hold, their multipliers have the right signs, and no row is violated.
+        These are: the active rows hold, their multipliers have the right signs, and no row is violated.
         """
         missing = self._sides() + (self._slope + self._N @ self._v) @ self._N
         self._v = self._v - self._inverse @ missing
         self._y = -(self._slope + self._N @ self._v)
         off = np.abs(self._y @ self._N - self._sides())
-        allowed = _ROUNDINGS * float(np.linalg.norm(self._y))
+        allowed = _ROUNDING * float(np.linalg.norm(self._y))
         right = (self._v >= 0.0) | self._equal[self._active]
         return bool((off <= allowed).all() and right.all()) and self.violated() is None
 
@@ -175,17 +178,17 @@ class _Exchanges:
         return np.where(self._signs > 0.0, upper, -lower)
 
     def violated(self) -> tuple[int, float] | None:
-        """Return the row that is violated most and its side; None where none is."""
+        """Return the most violated row and the sign of its side; None if no row is violated."""
         image = self._y @ self._V
         excess = np.maximum(image - self._upper, self._lower - image)
         excess[self._active] = 0.0
         row = int(np.argmax(excess)) if len(excess) else 0
-        if not len(excess) or excess[row] <= _ROUNDINGS * float(np.linalg.norm(self._y)):
+        if not len(excess) or excess[row] <= _ROUNDING * float(np.linalg.norm(self._y)):
             return None
         return row, 1.0 if image[row] > self._upper[row] else -1.0
 
     def include(self, row: int, sign: float) -> bool:
-        """Make a row active, and let those go whose multipliers vanish on the way; whether that can be."""
+        """Make a row active and drop those whose multipliers vanish; return False if that is impossible."""
         n = sign * self._V[:, row]
         side = self._upper[row] if sign > 0.0 else -self._lower[row]
         pull = 0.0
@@ -212,7 +215,7 @@ class _Exchanges:
             self._remove(leaving)
 
     def _first_to_vanish(self, change: Vector) -> tuple[float, int | None]:
-        """Return the step at which the first multiplier is zero, and which that is."""
+        """Return the step at which a multiplier becomes zero first, and its index."""
         falling = np.flatnonzero((change > 0.0) & ~self._equal[self._active])
         if not len(falling):
             return np.inf, None
@@ -232,7 +235,7 @@ class _Exchanges:
         self._v = np.append(self._v, pull)
 
     def _remove(self, place: int) -> None:
-        """Take one out of the active rows; the last one gets its place."""
+        """Drop an active row; the last one takes its place."""
         k, room = len(self._active) - 1, self._inverse
         room -= np.outer(room[:, place], room[place] / room[place, place])
         for vector in (self._active, self._signs, self._v):

@@ -1,9 +1,9 @@
-"""Answers of engines, and their limits: the time, Ctrl-C, the memory, whether its package is installed.
+"""Answers of engines, and their limits: time, memory, and whether the package is installed.
 
-Engines cannot be stopped from outside. HiGHS and Clarabel read a clock of their own, PIQP gets a number of
-iterations. Clarabel calls back between its iterations, so that Ctrl-C ends it; HiGHS and PIQP end first. What
-exceeds the memory, or has a first factorisation that takes longer than the time that is left, is refused
-before anything is built for it.
+HiGHS and Clarabel have time limits of their own, PIQP a limit of iterations. Clarabel calls back between its
+iterations, so that Ctrl-C ends it; HiGHS runs in a thread, and Ctrl-C takes effect after PIQP has returned. A
+program that exceeds the memory, or whose first factorisation takes longer than the time left, is refused
+before any matrix is built for it.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ class AnswerStatus(enum.Enum):
 
     @property
     def empty(self) -> bool:
-        """Whether the engine takes the program for one without feasible points."""
+        """Whether the engine reports that there is no feasible point."""
         return self in (AnswerStatus.EMPTY, AnswerStatus.NEARLY_EMPTY)
 
     @property
     def unbounded(self) -> bool:
-        """Whether the engine takes the objective for one without a lower bound."""
+        """Whether the engine reports that the objective has no lower bound."""
         return self in (AnswerStatus.UNBOUNDED, AnswerStatus.NEARLY_UNBOUNDED)
 
 
@@ -75,19 +75,18 @@ class Answer:
     status : AnswerStatus
         How the engine ended.
     x : array
-        The point; the ray of an unbounded program, where the engine gives one. NaN where there is none.
+        The point; the ray of an unbounded program, if the engine returns one. NaN if there is neither.
     rows : array
         Multipliers of the rows. Of a quadratic program: positive at upper sides, negative at lower ones. Of a
-        cone program: in the dual cone. They contradict the rows of an empty program, where the engine gives
-        such multipliers.
+        cone program: in the dual cone. Of an empty program: a Farkas certificate, if the engine returns one.
     box : array
         Multipliers of the bounds of a quadratic program, positive at upper ones; empty for cone programs.
     iterations : int
         Of the engine.
     seconds : float
-        What the engine took, with the translation of the program.
+        The time of the engine, including the translation of the program.
     slacks : array
-        ``b - A x`` of a cone program, as the engine has it inside its cones; empty for quadratic programs.
+        The engine's value of ``b - A x`` of a cone program, inside the cones; empty for quadratic programs.
     message : str
         The status in the words of the engine, for error messages.
     """
@@ -118,12 +117,12 @@ BYTES_OF_PIQP = 16.0
 #: Bytes that engines take for each nonzero of sparse rows, 8 for a number and 4 for an index: HiGHS has them
 #: by columns and by rows, PIQP has them and a factor.
 BYTES_OF_SPARSE = 24.0
-#: Programs up to so many bytes are not compared with the memory: asking the system takes 0.1 ms.
+#: Bytes up to which a program is not compared with the memory: reading that takes 0.1 ms.
 _SMALL = float(2**28)
 
 
 def time_left(seconds: float | None) -> float:
-    """Return how long an engine may take: no longer than ``seconds``, nor than the call around it may.
+    """Return the time limit of an engine: ``seconds``, and at most the time left to the enclosing call.
 
     Examples
     --------
@@ -150,11 +149,11 @@ def not_installed(package: str) -> EngineUnavailable:
 
 
 def available_memory() -> float:
-    """Return how many bytes a program may take; infinity where the system does not say.
+    """Return the bytes of available memory; infinity if the system does not report them.
 
-    The least of what the system can give without swapping (``MemAvailable`` of Linux, elsewhere all physical
-    memory by ``os.sysconf``), the limit of the control group, and what the limit of the address space
-    (``resource.RLIMIT_AS``) leaves. Windows reports none of these.
+    The least of the memory that is available without swapping (``MemAvailable`` of Linux, elsewhere all
+    physical memory by ``os.sysconf``), the limit of the control group, and the remaining part of the limit of
+    the address space (``resource.RLIMIT_AS``). Windows reports none of these.
     """
     return min(_physical(), _of_control_group(), _of_address_space())
 
@@ -195,12 +194,12 @@ def _lines(path: str) -> list[str]:
 
 
 def require_memory(size: float, what: str) -> None:
-    """Raise `EngineUnavailable` if so many bytes are not available.
+    """Raise `EngineUnavailable` if this number of bytes is not available.
 
     Parameters
     ----------
     size : float
-        In bytes; a lower bound of what is needed, so that nothing is refused that would fit.
+        A lower bound of the bytes needed, so that no program is refused that would fit.
     what : str
         The subject of the message.
     """
@@ -220,9 +219,9 @@ def require_room(cone: Cone, nonzero: int | None = None) -> None:
     Parameters
     ----------
     cone : Cone
-        Of a program that is about to be posed.
+        A cone of the program, before the program is built.
     nonzero : int, optional
-        Its rows in which there is anything; all of them by default.
+        The number of its rows with an entry; all of them by default.
 
     Examples
     --------
@@ -237,10 +236,10 @@ def require_room(cone: Cone, nonzero: int | None = None) -> None:
 
 
 def cone_entries(cone: Cone, nonzero: int | None = None) -> float:
-    """Return how many entries Clarabel's matrix has for the scaling of a cone, at least.
+    """Return a lower bound of the entries of Clarabel's matrix for the scaling of a cone.
 
     A semidefinite cone of ``t`` rows has a dense symmetric block of that order, of which one triangle is
-    stored. Where rows are empty Clarabel may split the cone into smaller ones, see `_least_clique`.
+    stored. If rows are empty, Clarabel may split the cone into smaller ones (`_least_clique`).
 
     Examples
     --------
@@ -254,7 +253,7 @@ def cone_entries(cone: Cone, nonzero: int | None = None) -> float:
 
 
 def cone_work(cone: Cone, nonzero: int | None = None) -> float:
-    """Return the operations that the dense block of a cone adds to one factorisation, at least.
+    """Return a lower bound of the operations that the dense block of a cone adds to one factorisation.
 
     Examples
     --------

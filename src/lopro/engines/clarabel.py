@@ -26,7 +26,6 @@ from lopro.engines.cones import (
     Nonnegative,
     PSDTriangle,
     SecondOrder,
-    SecondOrders,
     Zero,
 )
 from lopro.engines.exponentials import Exponentials
@@ -41,11 +40,11 @@ from lopro.engines.one_sided import as_cones
 
 __all__ = ["conic_work", "solve_by_clarabel", "solve_cones"]
 
-#: Operations of some steps, relative to the pairs of entries that meet in a row: measured on dense rows.
+#: Operations of the first steps for each pair of entries in one row: measured on dense rows.
 _FIRST_STEPS = 200.0
-#: Factorisations of dense blocks below which no run comes to an end.
+#: Number of factorisations of dense blocks that every run needs.
 _FACTORISATIONS = 5.0
-#: Of the time that is left, so that its last step still ends in time.
+#: Share of the time left that Clarabel gets, so that its last step ends in time.
 _SHARE = 0.7
 _TOO_LONG = (
     "the first steps of an interior point method would take longer than the time that is left"
@@ -102,17 +101,17 @@ def solve_cones(
     Parameters
     ----------
     program : ConeProgram
-        What to solve.
+        The program.
     tol : float
-        For gap and residuals.
+        Tolerance of gap and residuals.
     seconds : float, optional
-        Time limit. Without one the deadline of the call around this one is the limit: `OutOfTime` is raised
-        where it leaves no time for some steps, or has passed at the end.
+        Time limit. Without one the deadline of the enclosing call is the limit: `OutOfTime` is raised if it
+        leaves no time for the first steps, or has passed at the end.
     scaled : bool
-        Whether variables and objective are brought to units in which the data are about 1: by powers of two,
-        which rounds nothing, so that other units of the same program give the same run.
+        Whether variables and objective are multiplied by powers of two so that the data are about 1. That
+        rounds nothing, so the same program in other units gives the same run.
     threads : int
-        At most; 0 for Clarabel's own choice.
+        The most threads; 0 for Clarabel's own choice.
 
     Examples
     --------
@@ -129,7 +128,7 @@ def solve_cones(
     P, q = program.P * (x * x / f), program.q * (x / f)
     in_units = ConeProgram(P, q, program.A, program.b / x, program.cones)
     if seconds is None:
-        # Clarabel checks the time between its steps only: a call that cannot make a few is not begun.
+        # Clarabel checks the time only between its steps: it is not started without time for a few of them.
         if math.isfinite(deadline.left):
             pairs, blocks = conic_work(program)
             deadline.need(_FIRST_STEPS * pairs + _FACTORISATIONS * blocks, _TOO_LONG)
@@ -147,7 +146,7 @@ def solve_cones(
 
 
 def _limited(program: ConeProgram, tol: float, left: float, threads: int) -> Answer:
-    """Solve within the time; where one factorisation would take longer, nothing is begun."""
+    """Solve within the time; if one factorisation would take longer, return without a point."""
     if math.isfinite(left) and not current_deadline().affords(sum(conic_work(program)), left):
         n, m = len(program.q), len(program.b)
         nothing = np.full(n, np.nan), np.zeros(m), np.zeros(0)
@@ -156,7 +155,7 @@ def _limited(program: ConeProgram, tol: float, left: float, threads: int) -> Ans
 
 
 def _run(program: ConeProgram, tol: float, left: float, threads: int) -> Answer:
-    """Solve the program by Clarabel as it is, unless it exceeds the memory."""
+    """Solve the program by Clarabel without scaling, unless it exceeds the memory."""
     try:
         import clarabel
     except ImportError as error:
@@ -168,7 +167,7 @@ def _run(program: ConeProgram, tol: float, left: float, threads: int) -> Answer:
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tol
     settings.time_limit = left
     solver = clarabel.DefaultSolver(
-        # Of a symmetric matrix Clarabel reads the upper triangle.
+        # Clarabel reads the upper triangle of P.
         scipy.sparse.triu(scipy.sparse.csc_matrix(program.P), format="csc"),
         program.q,
         scipy.sparse.csc_matrix(program.A),
@@ -194,10 +193,10 @@ def _run(program: ConeProgram, tol: float, left: float, threads: int) -> Answer:
 
 
 class _Stop:
-    """The callback between two iterations: ends the run at the deadline and on Ctrl-C.
+    """The callback between two iterations, which ends the run at the deadline and on Ctrl-C.
 
-    Python handles signals while Clarabel calls back. An exception must not leave the callback: Clarabel
-    would print it and go on. `finish` raises it.
+    Python handles signals during the callback. Clarabel would print an exception of the callback and
+    continue, so the exception is kept, and `finish` raises it.
     """
 
     def __init__(self) -> None:
@@ -212,31 +211,29 @@ class _Stop:
             return True
 
     def finish(self) -> None:
-        """Raise what was raised in the callback."""
+        """Raise the exception of the callback, if there was one."""
         if self._raised is not None:
             raise self._raised
 
 
 def _blocks(cone: Cone, clarabel: Any) -> list[Any]:
-    """Return a cone in Clarabel's words."""
+    """Return a cone as Clarabel's objects."""
     match cone:
         case Zero(size):
             return [clarabel.ZeroConeT(size)]
         case Nonnegative(size):
             return [clarabel.NonnegativeConeT(size)]
-        case SecondOrder(size):
-            return [clarabel.SecondOrderConeT(size)]
-        case SecondOrders(count, size):
+        case SecondOrder(size, count):
             return [clarabel.SecondOrderConeT(size)] * count
         case PSDTriangle(order):
             return [clarabel.PSDTriangleConeT(order)]
         case Exponentials(count):
             return [clarabel.ExponentialConeT()] * count
-    raise TypeError(f"Clarabel does not know the cone {cone!r}")
+    raise TypeError(f"Clarabel has no cone {cone!r}")
 
 
 def _nonzero_rows(program: ConeProgram) -> list[tuple[Cone, int]]:
-    """Return the semidefinite cones, and in how many of their rows there is anything."""
+    """Return the semidefinite cones with their numbers of rows that are not empty."""
     if not any(isinstance(cone, PSDTriangle) for cone in program.cones):
         return []
     used = (np.diff(scipy.sparse.csr_array(program.A).indptr) > 0) | (program.b != 0.0)
@@ -246,7 +243,7 @@ def _nonzero_rows(program: ConeProgram) -> list[tuple[Cone, int]]:
 
 
 def conic_work(program: ConeProgram) -> tuple[float, float]:
-    """Return how many pairs of entries meet in the rows, and the operations of factoring dense blocks."""
+    """Return the number of pairs of entries in one row, and the operations of factoring dense blocks."""
     lengths = np.diff(scipy.sparse.csr_array(program.A).indptr).astype(np.float64)
     blocks = sum(cone_work(cone, used) for cone, used in _nonzero_rows(program))
     return float(lengths @ lengths), blocks
@@ -254,7 +251,7 @@ def conic_work(program: ConeProgram) -> tuple[float, float]:
 
 def _require_memory(program: ConeProgram) -> None:
     m, n = program.A.shape
-    # One triangle of the matrix that is factored, without the entries that factoring adds.
+    # One triangle of the matrix that is factored, without fill-in.
     entries = program.A.nnz + 0.5 * program.P.nnz + m + n
     entries += sum(cone_entries(cone, used) for cone, used in _nonzero_rows(program))
     what = f"a cone program of {n} variables and {m} rows"

@@ -3,7 +3,7 @@
 For ``min 1/2 v'Pv + q'v`` over ``b - Av in K`` and multipliers ``z`` in the dual cone, every feasible ``v``
 and every centre ``v_0`` satisfy ``objective(v) >= L(v_0) + <r, v - v_0>`` with the Lagrangian
 ``L = 1/2 v'Pv + q'v + z'(Av - b)`` and its slope ``r = P v_0 + q + A'z``. Centre and multipliers are free, so
-both are moved until little but rounding is left of the slope; what is left costs its norm times the distance.
+both are moved until the slope is little more than rounding; the rest costs its norm times the distance.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ from lopro.certificates.bound import bound_over_rows, sharpened
 from lopro.certificates.units import curvature_units
 from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import Vector
-from lopro.engines.cones import Cone, Nonnegative, SecondOrder, SecondOrders, Zero
+from lopro.engines.cones import Cone, Nonnegative, SecondOrder, Zero
 from lopro.engines.exponentials import Exponentials
 from lopro.linalg.rounding import Enclosure, Estimate, adjoint_product, dot, product
 from lopro.linalg.sparse import sparse_factors
 
 __all__ = ["ConicData", "conic_bound", "repaired"]
 
-#: Rounds of moving centre and multipliers (2 to 9 on the programs of CBLIB), and the fall of the slope below
-#: which the next is skipped where nothing left the cones.
+#: The most rounds of moving centre and multipliers (2 to 9 on the programs of CBLIB).
 _ROUNDS = 12
+#: Another round follows if multipliers left the cones, or the slope fell below this share of the last one. A
+#: tenth and ten times as much prove the same in ``python -m benchmarks.constants engines``, also below.
 _FALL = 0.9
-#: Multipliers move with weights between these, relative to the largest: far above the shift of the diagonal,
-#: so that slopes which only light multipliers can carry are removed as well.
+#: The least weight with which a multiplier moves, relative to the largest, and the shift of the diagonal: the
+#: weight is far above the shift, so that slopes which only multipliers of small weight cancel are removed.
 _LEAST_WEIGHT = 1e-8
 _SHIFT = 1e-14
 
@@ -70,13 +71,13 @@ class ConicData:
         >>> A = scipy.sparse.csr_array((6, 2))
         >>> cones = [(SecondOrder(3), 3), (SecondOrder(3), 3)]
         >>> ConicData(A[:2], np.zeros(2), A, np.zeros(6), cones).merged().cones
-        [(SecondOrders(count=2, size=3), 6)]
+        [(SecondOrder(size=3, count=2), 6)]
         """
         cones: list[tuple[Cone, int]] = []
         for (cone, size), run in itertools.groupby(self.cones):
             count = len(list(run))
-            if isinstance(cone, SecondOrder) and count > 1:
-                cones.append((SecondOrders(count, cone.size), count * size))
+            if isinstance(cone, SecondOrder):
+                cones.append((SecondOrder(cone.size, count * cone.count), count * size))
             else:
                 cones += [(cone, size)] * count
         return replace(self, cones=cones)
@@ -93,7 +94,7 @@ class ConicData:
         for cone, size in self.cones:
             if isinstance(cone, Zero):
                 lower[start : start + size] = self.b[start : start + size]
-            if isinstance(cone, Zero | Nonnegative | SecondOrder | SecondOrders):
+            if isinstance(cone, Zero | Nonnegative | SecondOrder):
                 each = 1 if isinstance(cone, Zero | Nonnegative) else max(cone.size, 1)
                 upper[start : start + size : each] = self.b[start : start + size : each]
             elif isinstance(cone, Exponentials):
@@ -114,7 +115,7 @@ class ConicData:
         found, last = [np.zeros(0, np.intp)], 0
         for cone, size in self.cones:
             each = {Zero: 1, Nonnegative: 1, Exponentials: 3}.get(type(cone), max(size, 1))
-            each = cone.size if isinstance(cone, SecondOrders) else each
+            each = cone.size if isinstance(cone, SecondOrder) else each
             found.append(last + np.arange(size) // each)
             last += -(-size // each)
         return np.concatenate(found)
@@ -140,7 +141,7 @@ class ConicData:
 
     @cached_property
     def _row_norms(self) -> Vector:
-        """By how much the slope of the Lagrangian moves with the multiplier of each row."""
+        """The norm of the change of the Lagrangian's slope per unit of the multiplier of each row."""
         A = scipy.sparse.csr_array(self.A)
         return np.asarray(np.sqrt(A.multiply(A).sum(axis=1))).ravel()
 
@@ -156,7 +157,7 @@ class ConicData:
 
 
 def conic_bound(data: ConicData, v: Vector, z: Vector) -> Bound:
-    """Return the bound that multipliers in the dual cone prove, less the rounding of its evaluation.
+    """Return the bound of multipliers in the dual cone, with the rounding of its evaluation subtracted.
 
     Examples
     --------
@@ -188,14 +189,14 @@ def conic_bound(data: ConicData, v: Vector, z: Vector) -> Bound:
 
 
 def repaired(data: ConicData, v: Vector, z: Vector, slack: Vector) -> tuple[Vector, Vector]:
-    """Return a centre and multipliers in the dual cones whose Lagrangian is as flat as can be had.
+    """Return a centre and multipliers in the dual cones for which the slope of the Lagrangian is small.
 
     Parameters
     ----------
     data : ConicData
         The program.
     v, z, slack : arrays
-        What a solver has found: multipliers of rows with little slack move more easily.
+        The answer of a solver: multipliers of rows with a small slack have a large weight.
 
     Examples
     --------
@@ -223,7 +224,7 @@ def repaired(data: ConicData, v: Vector, z: Vector, slack: Vector) -> tuple[Vect
         inside = data.inside(z)
         excess = inside - z
         # The step that moved z into the cone is a vector of the cone: a longer step stays inside, and leaves
-        # a margin for the next correction. Alternating projections without it take many rounds, or never end.
+        # a margin for the next correction. Plain alternating projections take many rounds or do not converge.
         further = 2.0 * further
         z = inside + further * excess
         now = _slope(data, v, z)
@@ -240,7 +241,7 @@ def _slope(data: ConicData, v: Vector, z: Vector) -> float:
 
 
 def _weights(data: ConicData, z: Vector, slack: Vector) -> Vector:
-    """Return how easily each multiplier moves: its size over its slack, one number for a whole cone."""
+    """Return the weight of each multiplier: its size over its slack, the same for all rows of a cone."""
     found = []
     floor = 1e-14 * (float(np.abs(slack).max(initial=0.0)) or 1.0)
     for (cone, _), part, own in zip(data.cones, data.blocks(z), data.blocks(slack), strict=True):
@@ -263,7 +264,7 @@ def _corrector(data: ConicData, weights: Vector) -> Any:
     whose factors stay sparse where single rows are full.
     """
     n, m = len(data.q), len(data.b)
-    # Weights of at most 1: pivots of the lower block are then no smaller than entries of B.
+    # The weights are scaled to at most 1, so that pivots of the lower block are at least 1.
     B, w = scipy.sparse.csr_array(data.A), weights / float(weights.max(initial=0.0) or 1.0)
     own, P = _diagonal(B, w), scipy.sparse.csr_array(data.P)
     curvature = float(_diagonal(P, np.ones(n)).max(initial=0.0))
@@ -271,7 +272,7 @@ def _corrector(data: ConicData, weights: Vector) -> Any:
         B = scipy.sparse.vstack([B, P], format="csr")
         w = np.concatenate([w, np.full(n, (float(own.max(initial=0.0)) or 1.0) / curvature)])
         own = _diagonal(B, w)
-    # Each column in its own unit: slopes that light multipliers alone can carry are not shifted away.
+    # The shift is relative to each column, so that slopes which only small weights can cancel are not lost.
     above = scipy.sparse.diags_array(_SHIFT * np.where(own > 0.0, own, 1.0))
     K = scipy.sparse.block_array(
         [[above, B.T], [B, -scipy.sparse.diags_array(1.0 / w)]], format="csc"

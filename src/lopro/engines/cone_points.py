@@ -1,4 +1,4 @@
-"""Points of conic programs: their violations, smaller ones, what these may have gained, and falling rays."""
+"""Points of conic programs: violations, corrections, the charge for a violation, and rays of descent."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ from lopro.certificates.sides import magnitudes
 from lopro.certificates.violation import ball_size, units_of_entries
 from lopro.core.real_vectors import Vector
 from lopro.engines.cone_bound import ConicData
-from lopro.engines.cones import Cone, Nonnegative, PSDTriangle, SecondOrder, SecondOrders, Zero
+from lopro.engines.cones import Cone, Nonnegative, PSDTriangle, SecondOrder, Zero
 from lopro.engines.exponentials import Exponentials
 from lopro.linalg.rounding import EPS, dot
 from lopro.linalg.sparse import sparse_factors
 
 __all__ = ["falling_ray", "lowered", "made_feasible", "violation", "violation_charge"]
 
-#: Corrections: each takes in the cones that the last one has left.
+#: The most corrections; each includes the cones that the last one has left. With none 3 of 9 conic programs
+#: of ``python -m benchmarks.constants engines`` are not certified, with 80 the same as with 8.
 _ROUNDS = 8
-#: The violation at which corrections end: one that is just allowed may cost as much as the whole gap.
+#: The violation at which corrections end: one that is just allowed may be charged as much as the whole gap.
 _ENOUGH = 1e-2 * FEASIBLE
 
 
 def violation(data: ConicData, x: Vector, units: Units | None = None) -> Violation:
-    """Return how far slacks are outside of their cones, each by the terms of its own rows."""
+    """Return the violation of the cones by the slacks, relative to the terms of their own rows."""
     slack = data.b - data.A @ x
     worst, start, sizes = Violation(), 0, _Sizes(data, x, units)
     for (cone, size), own in zip(data.cones, data.blocks(slack), strict=True):
@@ -44,20 +45,20 @@ def violation(data: ConicData, x: Vector, units: Units | None = None) -> Violati
             found = Violation(_of_matrix(cone, own, sizes.of(cone, rows)), distance)
         elif isinstance(cone, Exponentials):
             found = Violation(cone.relative(own, sizes.of(cone, rows)), distance)
-        elif isinstance(cone, SecondOrder | SecondOrders):
+        elif isinstance(cone, SecondOrder):
             found = Violation(_of_balls(own, sizes.of(cone, rows), cone.size), distance)
         worst = worst.and_also(found)
     return worst
 
 
 def _of_matrix(cone: PSDTriangle, slack: Vector, sizes: Vector) -> float:
-    """Return by how much a matrix is not semidefinite, in units of what its own entries compare."""
+    """Return minus the least eigenvalue, or 0, of a matrix in the units of its own entries."""
     d = units_of_entries(cone.matrix(sizes))
     return max(0.0, -float(np.linalg.eigvalsh(cone.matrix(slack) / d[:, None] / d)[0]))
 
 
 def _of_balls(slack: Vector, sizes: Vector, size: int) -> float:
-    """Return the largest violation of cones ``|u| <= t``, each in units of its t, as that of a ball."""
+    """Return the largest violation of cones ``|u| <= t``, each relative to its t, as for a ball."""
     parts = slack.reshape(-1, size)
     over = np.linalg.norm(parts[:, 1:], axis=1) - parts[:, 0]
     out = np.flatnonzero(over > 0.0)
@@ -71,17 +72,17 @@ def _of_balls(slack: Vector, sizes: Vector, size: int) -> float:
 
 
 class _Sizes:
-    """The magnitudes to which violations of a cone are relative; products with all rows are computed once."""
+    """The magnitudes that violations of a cone are relative to, computed once for all rows."""
 
     def __init__(self, data: ConicData, x: Vector, units: Units | None) -> None:
         self._data, self._x, self._units = data, x, units
 
     def of(self, cone: Cone, rows: slice) -> Vector:
-        """Return the sizes of the rows of a cone; units count where a whole group of rows has the side 0."""
-        told = cone.sizes(np.abs(self._data.b[rows])) > 0.0
-        if told.all():
+        """Return the sizes of the rows of a cone, with units for groups of rows whose sides are all 0."""
+        nonzero = cone.sizes(np.abs(self._data.b[rows])) > 0.0
+        if nonzero.all():
             return self._own[rows]
-        return np.where(told, self._own[rows], self._at_least[rows])
+        return np.where(nonzero, self._own[rows], self._at_least[rows])
 
     @cached_property
     def _own(self) -> Vector:
@@ -97,7 +98,7 @@ class _Sizes:
 
 
 def falling_ray(data: ConicData, x: Vector) -> Vector | None:
-    """Return a direction near ``x`` along which the objective falls: ``-Ax`` in the cones, ``Px = 0``."""
+    """Return a direction of descent near ``x``, with ``-Ax`` in the cones and ``Px = 0``, or None."""
     flat = ConicData(data.P, data.q, data.A, 0.0 * data.b, data.cones)
     alone = Units.given(np.zeros(len(x)))
     largest = float(np.abs(x).max(initial=0.0))
@@ -113,7 +114,9 @@ def falling_ray(data: ConicData, x: Vector) -> Vector | None:
 
 
 def violation_charge(data: ConicData, x: Vector, z: Vector) -> float:
-    """Return by how much the value of a point may be below the optimal one: multipliers times violations.
+    """Return the charge for a violation: multipliers times violations.
+
+    The value of the point may be below the optimal one by this amount.
 
     Examples
     --------
@@ -143,9 +146,10 @@ def _missed(data: ConicData, x: Vector) -> Vector:
 
 
 def made_feasible(data: ConicData, x: Vector) -> tuple[Vector, Violation]:
-    """Return a point near ``x`` that violates equations and cones by less, with its violation; else ``x``.
+    """Return a point near ``x`` with a smaller violation, if there is one, and its violation.
 
-    The shortest step that puts equations and violated cones right, each variable in its unit or its own size.
+    Each step is the shortest that satisfies the linearised equations and violated cones, with each variable
+    measured in its unit or its own size.
 
     Examples
     --------
@@ -185,9 +189,10 @@ def made_feasible(data: ConicData, x: Vector) -> tuple[Vector, Violation]:
 
 
 def lowered(data: ConicData, x: Vector) -> Vector:
-    """Return the point with variables that cost and only bound others from above at their least values.
+    """Return the point with variables that have a cost and only bound others at their least values.
 
-    An engine leaves ``t`` of ``|u| <= t`` above ``|u|`` by its accuracy: that is much of a value of 0.
+    An engine returns ``t`` of ``|u| <= t`` above ``|u|`` by its accuracy, which is large relative to a value
+    of 0.
 
     Examples
     --------
@@ -205,7 +210,7 @@ def lowered(data: ConicData, x: Vector) -> Vector:
     owner = np.repeat(np.arange(A.shape[1]), np.diff(A.indptr))
     moves = (data.q > 0.0) & (np.asarray(abs(data.P).sum(axis=0)).ravel() == 0.0)
     moves[owner[(A.data > 0.0) | ~tops[A.indices]]] = False
-    # Variables that share a row would use its slack twice.
+    # Two variables in one row would use its slack twice.
     entries = moves[owner] & (A.data < 0.0)
     shared = np.bincount(A.indices[entries], minlength=len(room)) > 1
     moves[owner[entries & shared[A.indices]]] = False
@@ -216,14 +221,14 @@ def lowered(data: ConicData, x: Vector) -> Vector:
 
 
 def _room_above(data: ConicData, x: Vector) -> tuple[Vector, Vector]:
-    """Return by how much rows exceed what their cones need, and which rows may exceed it."""
+    """Return the distance of rows from the boundary of their cones, and the rows that may be lowered."""
     room, tops, start = np.zeros(len(data.b)), np.zeros(len(data.b), bool), 0
     slack = np.asarray(data.b - data.A @ x)
     for cone, size in data.cones:
         rows = slice(start, start + size)
         if isinstance(cone, Nonnegative):
             room[rows], tops[rows] = slack[rows], True
-        elif isinstance(cone, SecondOrder | SecondOrders):
+        elif isinstance(cone, SecondOrder):
             parts, own = slack[rows].reshape(-1, cone.size), slice(start, start + size, cone.size)
             room[own], tops[own] = parts[:, 0] - np.linalg.norm(parts[:, 1:], axis=1), True
         start += size
@@ -231,7 +236,7 @@ def _room_above(data: ConicData, x: Vector) -> tuple[Vector, Vector]:
 
 
 def _own_bounds(data: ConicData) -> VariableBounds:
-    """Return the bounds of variables that rows with a single entry state."""
+    """Return the bounds of variables from rows with a single entry."""
     (A, lower, upper), n = data.linear_rows[0], len(data.q)
     single = np.flatnonzero(np.diff(scipy.sparse.csr_array(A).indptr) == 1)
     whole = VariableBounds(np.full(n, -np.inf), np.full(n, np.inf))
@@ -239,7 +244,7 @@ def _own_bounds(data: ConicData) -> VariableBounds:
 
 
 def _whole_cones(data: ConicData, rows: Vector) -> Vector:
-    """Return the rows of all cones of which one row is marked; of inequalities the rows themselves."""
+    """Mark all rows of each cone that has a marked row; of inequalities only the marked rows."""
     marked, start = rows.copy(), 0
     for cone, size in data.cones:
         within = slice(start, start + size)
@@ -249,17 +254,17 @@ def _whole_cones(data: ConicData, rows: Vector) -> Vector:
 
 
 def _tangents(data: ConicData, x: Vector, used: Vector) -> Any:
-    """Return the combinations of used rows that have to change, as a sparse matrix.
+    """Return the combinations of used rows that a step changes, as a sparse matrix.
 
-    Of cones with a smooth boundary it is its normal near the present point.
+    For cones with a smooth boundary that is the normal of the boundary near the current point.
     """
     slack, start, parts = data.b - data.A @ x, 0, []
     for cone, size in data.cones:
         within = used[start : start + size]
         part = scipy.sparse.eye_array(size, format="csr")[np.flatnonzero(within)]
-        if isinstance(cone, SecondOrder | Exponentials) and within.any():
+        if isinstance(cone, Exponentials) and within.any():
             part = cone.tangents(slack[start : start + size])
-        elif isinstance(cone, SecondOrders):
+        elif isinstance(cone, SecondOrder):
             part = cone.tangents(slack[start : start + size], within)
         parts.append(part)
         start += size
@@ -267,14 +272,14 @@ def _tangents(data: ConicData, x: Vector, used: Vector) -> Any:
 
 
 def _step(data: ConicData, room: Vector, tangents: Any, missed: Vector) -> Vector | None:
-    """Return the step with the smallest ``|step / room|`` that changes the slacks by what they miss."""
+    """Return the step of least ``|step / room|`` that changes the slacks by the missing amounts."""
     A = tangents @ data.A
     scaled = scipy.sparse.csr_array(A @ scipy.sparse.diags_array(room))
     sizes = np.sqrt(np.asarray(scaled.multiply(scaled).sum(axis=1)).ravel())
     sizes = np.where(sizes > 0.0, sizes, 1.0)
     B = scipy.sparse.diags_array(1.0 / sizes) @ scaled
     n, m = B.shape[1], B.shape[0]
-    # Rows of unit length: a shift of some roundings keeps dependent ones from dividing by zero.
+    # The rows have unit length; a shift of 64 roundings prevents a division by zero for dependent rows.
     K = scipy.sparse.block_array(
         [[scipy.sparse.eye_array(n), B.T], [B, -64.0 * EPS * scipy.sparse.eye_array(m)]],
         format="csc",

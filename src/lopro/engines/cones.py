@@ -1,7 +1,7 @@
 """The cones of conic programs, and rows whose slack lies in one of them.
 
-Multipliers that a solver returns are in the dual cone up to its tolerance only. A lower bound needs
-them to be inside, so every cone that describes a set can move them there.
+The multipliers of a solver are in the dual cone only up to its tolerance. A lower bound requires them to be
+inside, so every cone that describes a set has a map into its dual cone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ __all__ = [
     "Nonnegative",
     "PSDTriangle",
     "SecondOrder",
-    "SecondOrders",
     "Zero",
     "active_cone",
     "ball_rows",
@@ -46,7 +45,7 @@ class Cone(Protocol):
         ...
 
     def into_dual(self, z: Vector) -> Vector:
-        """Return a point of the dual cone near ``z`` that is inside in spite of rounding."""
+        """Return a point near ``z`` that is in the dual cone, rounding included."""
         ...
 
     def sizes(self, z: Vector) -> Vector:
@@ -59,7 +58,21 @@ class Cone(Protocol):
 
 
 @dataclass(frozen=True)
-class Zero:
+class _Entrywise:
+    """A product of equal cones of numbers."""
+
+    size: int
+
+    @property
+    def rows(self) -> int:
+        return self.size
+
+    def sizes(self, z: Vector) -> Vector:
+        return np.abs(z)
+
+
+@dataclass(frozen=True)
+class Zero(_Entrywise):
     """Only zero: equations.
 
     Examples
@@ -70,12 +83,6 @@ class Zero:
     array([-3.])
     """
 
-    size: int
-
-    @property
-    def rows(self) -> int:
-        return self.size
-
     def outside(self, z: Vector) -> float:
         return float(np.abs(z).max(initial=0.0))
 
@@ -85,12 +92,9 @@ class Zero:
     def into_dual(self, z: Vector) -> Vector:
         return z
 
-    def sizes(self, z: Vector) -> Vector:
-        return np.abs(z)
-
 
 @dataclass(frozen=True)
-class Nonnegative:
+class Nonnegative(_Entrywise):
     """Vectors without a negative entry: inequalities.
 
     Examples
@@ -101,12 +105,6 @@ class Nonnegative:
     array([0., 2.])
     """
 
-    size: int
-
-    @property
-    def rows(self) -> int:
-        return self.size
-
     def outside(self, z: Vector) -> float:
         return max(0.0, -float(z.min(initial=0.0)))
 
@@ -115,13 +113,10 @@ class Nonnegative:
 
     into = into_dual  # the cone is its own dual
 
-    def sizes(self, z: Vector) -> Vector:
-        return np.abs(z)
-
 
 @dataclass(frozen=True)
 class SecondOrder:
-    """``|u| <= t`` for vectors ``(t, u)``.
+    """A product of ``count`` cones ``|u| <= t`` of vectors ``(t, u)`` with ``size`` entries.
 
     Examples
     --------
@@ -129,33 +124,48 @@ class SecondOrder:
     >>> from lopro.engines.cones import SecondOrder
     >>> SecondOrder(3).into_dual(np.array([1.0, 3.0, 4.0]))
     array([5., 3., 4.])
+    >>> SecondOrder(3, count=4).rows
+    12
     """
 
     size: int
+    count: int = 1
 
     @property
     def rows(self) -> int:
-        return self.size
+        return self.count * self.size
 
     def outside(self, z: Vector) -> float:
-        return max(0.0, float(np.linalg.norm(z[1:])) - float(z[0]))
+        parts = np.array(z).reshape(self.count, self.size)
+        excess = np.linalg.norm(parts[:, 1:], axis=1) - parts[:, 0]
+        return max(0.0, float(excess.max(initial=0.0)))
 
     def into_dual(self, z: Vector) -> Vector:
-        longest = np.linalg.norm(z[1:]) * (1.0 + 2.0 * self.size * _EPS)
-        return np.concatenate([[max(longest, z[0])], z[1:]])
+        inside: Vector = np.array(z).reshape(self.count, self.size)
+        longest = np.linalg.norm(inside[:, 1:], axis=1) * (1.0 + 2.0 * self.size * _EPS)
+        inside[:, 0] = np.maximum(inside[:, 0], longest)
+        return inside.ravel()
 
     into = into_dual  # the cone is its own dual
 
-    def tangents(self, z: Vector) -> scipy.sparse.csr_array:
-        """Return the normal ``t - v'u / |v|`` of the boundary near ``z = (t, v)``, as a row.
+    def tangents(self, z: Vector, used: Vector) -> scipy.sparse.csr_array:
+        """Return the normals ``t - v'u / |v|`` of the boundaries near ``z = (t, v)``, as rows.
 
-        One row, not all entries: fixing v as well could contradict other rows.
+        One row for each cone that has a used row, not all entries: fixing v as well could contradict other
+        rows.
         """
-        v = z[1:]
-        return scipy.sparse.csr_array([np.append(1.0, -v / (float(np.linalg.norm(v)) or 1.0))])
+        cones = np.flatnonzero(used.reshape(self.count, self.size).any(axis=1))
+        v = z.reshape(self.count, self.size)[cones, 1:]
+        lengths = np.linalg.norm(v, axis=1, keepdims=True)
+        normals = np.hstack([np.ones((len(cones), 1)), -v / np.where(lengths > 0.0, lengths, 1.0)])
+        columns = (cones[:, None] * self.size + np.arange(self.size)).ravel()
+        ends = np.arange(len(cones) + 1) * self.size
+        shape = len(cones), self.rows
+        return scipy.sparse.csr_array((normals.ravel(), columns, ends), shape)
 
     def sizes(self, z: Vector) -> Vector:
-        return np.full(len(z), np.linalg.norm(z))
+        lengths = np.linalg.norm(z.reshape(self.count, self.size), axis=1)
+        return np.repeat(lengths, self.size)
 
 
 @dataclass(frozen=True)
@@ -189,7 +199,7 @@ class PSDTriangle:
     def into_dual(self, z: Vector) -> Vector:
         i, j = triangle(self.order)
         values, vectors = np.linalg.eigh(self.matrix(z))
-        # Rounding may leave an eigenvalue just below zero again, by less than this.
+        # Rounding of the product may leave an eigenvalue below zero by less than this shift.
         shift = 16.0 * self.order * _EPS * float(np.abs(values).max(initial=0.0))
         if values.min(initial=math.inf) >= shift:
             return z
@@ -201,54 +211,6 @@ class PSDTriangle:
 
     def sizes(self, z: Vector) -> Vector:
         return np.full(len(z), np.linalg.norm(z))
-
-
-@dataclass(frozen=True)
-class SecondOrders:
-    """Several second-order cones of one size, as one for arithmetic on all of them at once.
-
-    Examples
-    --------
-    >>> from lopro.engines.cones import SecondOrders
-    >>> SecondOrders(count=4, size=3).rows
-    12
-    """
-
-    count: int
-    size: int
-
-    @property
-    def rows(self) -> int:
-        return self.count * self.size
-
-    def outside(self, z: Vector) -> float:
-        parts = np.array(z).reshape(self.count, self.size)
-        return max(
-            0.0, float((np.linalg.norm(parts[:, 1:], axis=1) - parts[:, 0]).max(initial=0.0))
-        )
-
-    def into_dual(self, z: Vector) -> Vector:
-        inside: Vector = np.array(z).reshape(self.count, self.size)
-        longest = np.linalg.norm(inside[:, 1:], axis=1) * (1.0 + 2.0 * self.size * _EPS)
-        inside[:, 0] = np.maximum(inside[:, 0], longest)
-        return inside.ravel()
-
-    into = into_dual  # the cone is its own dual
-
-    def tangents(self, z: Vector, used: Vector) -> scipy.sparse.csr_array:
-        """Return the normals of `SecondOrder.tangents` of the cones that have a used row, one row each."""
-        cones = np.flatnonzero(used.reshape(self.count, self.size).any(axis=1))
-        v = z.reshape(self.count, self.size)[cones, 1:]
-        lengths = np.linalg.norm(v, axis=1, keepdims=True)
-        normals = np.hstack([np.ones((len(cones), 1)), -v / np.where(lengths > 0.0, lengths, 1.0)])
-        columns = (cones[:, None] * self.size + np.arange(self.size)).ravel()
-        ends = np.arange(len(cones) + 1) * self.size
-        shape = len(cones), self.rows
-        return scipy.sparse.csr_array((normals.ravel(), columns, ends), shape)
-
-    def sizes(self, z: Vector) -> Vector:
-        lengths = np.linalg.norm(z.reshape(self.count, self.size), axis=1)
-        return np.repeat(lengths, self.size)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from lopro.engines.cones import (
     ConeRows,
     Nonnegative,
     PSDTriangle,
-    SecondOrders,
+    SecondOrder,
     Zero,
 )
 from lopro.engines.exponentials import Exponentials
@@ -100,14 +100,14 @@ class ConicProgram:
 
     def add_second_order(self, size: int, bounds: Vector, *pieces: tuple[Any, int]) -> None:
         """Require ``|u| <= t`` of every ``size`` consecutive entries ``(t, u)``."""
-        self.add_rows(bounds, SecondOrders(len(bounds) // size, size), *pieces)
+        self.add_rows(bounds, SecondOrder(size, len(bounds) // size), *pieces)
 
     def add_exponential(self, bounds: Vector, *pieces: tuple[Any, int]) -> None:
         """Require ``b exp(a / b) <= c`` of every three consecutive entries ``(a, b, c)``."""
         self.add_rows(bounds, Exponentials(len(bounds) // 3), *pieces)
 
     def require_semidefinite(self, order: int, nonzero: int) -> None:
-        """Refuse a semidefinite cone that exceeds the memory before it is posed."""
+        """Raise `EngineUnavailable`, before anything is built, if a semidefinite cone exceeds the memory."""
         require_room(PSDTriangle(order), nonzero)
 
     def add_semidefinite(self, order: int, bounds: Vector, *pieces: tuple[Any, int]) -> None:
@@ -149,7 +149,7 @@ class ConicProgram:
 
 
 def _assembled(pieces: Any, rows: int, columns: int, *, diagonal: bool = False) -> Any:
-    """Add matrices up, each shifted to its place: to the right, or down the diagonal."""
+    """Return the sum of matrices, each shifted to its place: to the right, or down the diagonal."""
     total = scipy.sparse.csc_matrix((rows, columns))
     for piece, at in pieces:
         entries = scipy.sparse.coo_array(piece)

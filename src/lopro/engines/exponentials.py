@@ -1,4 +1,4 @@
-"""Exponential cones: their members, their duals, and how far triples are outside of them.
+"""Exponential cones: distances of triples from them, and maps into them and their duals.
 
 The cone is the closure of the triples ``(x, y, z)`` with ``y > 0`` and ``y exp(x / y) <= z``, which adds
 those with ``x <= 0``, ``y = 0`` and ``z >= 0``. Its dual is the closure of the triples ``(u, v, w)`` with
@@ -18,7 +18,7 @@ from lopro.core.real_vectors import Vector
 __all__ = ["Exponentials"]
 
 _EPS = float(np.finfo(np.float64).eps)
-#: Below this exponentials count as much as there: powers of e that neither overflow nor underflow.
+#: Exponents are cut off here: exp(700) = 1e304 neither overflows nor does its inverse underflow.
 _FAR = 700.0
 
 
@@ -47,7 +47,7 @@ class Exponentials:
         return 3 * self.count
 
     def into(self, z: Vector) -> Vector:
-        """Return a point of the cones near ``z``, each triple changed by the least of three moves."""
+        """Return a point of the cones near ``z``: each triple is changed by the smallest of three moves."""
         moves = self._moves(z)
         least = np.abs(moves).max(axis=2).argmin(axis=0)
         return np.asarray(z + moves[least, np.arange(self.count)].ravel())
@@ -57,9 +57,9 @@ class Exponentials:
         return float(np.abs(self._moves(z)).max(axis=2).min(axis=0).max(initial=0.0))
 
     def relative(self, z: Vector, sizes: Vector) -> float:
-        """Return the same with the change of each entry relative to a size of its own.
+        """Return the same with the change of each entry relative to its own size.
 
-        What z is compared with is a multiple of y, and both of their sizes count for it.
+        The entry z is compared with a multiple of y, so the sizes of both count for it.
         """
         moves, own = np.abs(self._moves(z)), sizes.reshape(self.count, 3)
         own = own + own[:, 1:2] * np.array([0.0, 0.0, 1.0])
@@ -68,9 +68,9 @@ class Exponentials:
         return float(shares.max(axis=2).min(axis=0).max(initial=0.0))
 
     def _moves(self, triples: Vector) -> Vector:
-        """Return three changes of each triple that lead into the cone, infinite where there is none.
+        """Return three changes of each triple that lead into the cone, infinite if impossible.
 
-        They raise z, lower x, or make y zero with the others of the right signs.
+        They raise z, lower x, or set y to zero and the others to the right signs.
         """
         x, y, z = triples.reshape(self.count, 3).T
         with np.errstate(all="ignore"):
@@ -84,7 +84,7 @@ class Exponentials:
         return np.where(np.isnan(moves), np.inf, moves)
 
     def into_dual(self, z: Vector, costs: Vector | None = None) -> Vector:
-        """Return a point of the dual cones near ``z``, inside in spite of rounding.
+        """Return a point near ``z`` in the dual cones, rounding included.
 
         The change of each triple is in the dual cone as well. ``costs`` of changing each entry by 1 determine
         whether v or w is raised; all are 1 by default.
@@ -92,7 +92,7 @@ class Exponentials:
         price = np.ones(self.rows) if costs is None else costs
         _, of_v, of_w = price.reshape(self.count, 3).T
         u, v, w = np.array(z, dtype=np.float64).reshape(self.count, 3).T
-        # (-1, 0, 1/e) is in the dual cone: what makes u zero goes along with it.
+        # (-1, 0, 1/e) is in the dual cone: a multiple of it makes u zero.
         w = np.where(u > 0.0, w + u * np.exp(-1.0) * (1.0 + 8.0 * _EPS), w)
         u = np.minimum(u, 0.0)
         top, higher = _least_w(u, v, w), _least_v(u, v, w)

@@ -1,8 +1,9 @@
-"""Points far out: a conic program that an engine takes for empty, solved again in units of such points.
+"""Distant feasible points: a program that an engine reports as empty is solved again in their units.
 
-Engines judge residuals of a contradiction relative to its terms. ``x_1 >= 1`` and ``1e-9 x_2 >= x_1`` exclude
-each other up to a residual of 1e-9, and have points at ``x_2 = 1e9``. The multipliers tell where: with
-``r = A'z`` they leave points with ``|r_j x_j|`` of the size of ``-b'z`` in some column j.
+Engines measure residuals of a contradiction relative to its terms. ``x_1 >= 1`` and ``1e-9 x_2 >= x_1``
+contradict each other up to a residual of 1e-9, but have common points at ``x_2 = 1e9``. The multipliers show
+where: with ``r = A'z`` they do not exclude points with ``|r_j x_j|`` of the size of ``-b'z`` for some column
+j.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _RESIDUAL = 1e-8
 def far_units(A: Any, b: Vector, z: Vector) -> Vector | None:
     """Return units of the variables in which points that multipliers do not exclude are about 1.
 
-    None where the multipliers exclude all points, up to the residuals that an engine leaves.
+    None if the multipliers exclude all points, up to the residuals that an engine leaves.
 
     Examples
     --------
@@ -53,16 +54,16 @@ def far_units(A: Any, b: Vector, z: Vector) -> Vector | None:
 
 
 def solve_far_out(program: ConeProgram, tol: float, answer: Answer) -> Answer:
-    """Ask Clarabel again where its multipliers leave points far out; else return its answer.
+    """Solve again in the units of points that Clarabel's multipliers do not exclude; else return its answer.
 
     Parameters
     ----------
     program : ConeProgram
         The program.
     tol : float
-        For gap and residuals.
+        Tolerance of gap and residuals.
     answer : Answer
-        What Clarabel has said, without a proof that the program is empty.
+        Clarabel's answer, which does not prove that the program is empty.
 
     Examples
     --------

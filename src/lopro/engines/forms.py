@@ -1,6 +1,6 @@
-"""The two standard forms that engines take: quadratic programs with rows and bounds, and cone programs.
+"""The two standard forms of engines: quadratic programs with rows and bounds, and cone programs.
 
-Engines get them with data of about size 1, multiplied by powers of two, so that nothing is rounded.
+Engines receive them scaled by powers of two to data of about size 1, so that nothing is rounded.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class QuadraticProgram:
 
     def __post_init__(self) -> None:
         n, m = len(self.q), len(self.lower)
-        # Engines in compiled code read beyond the end of arrays that are too short.
+        # Compiled engines read beyond the end of arrays that are too short.
         square = self.P is None or self.P.shape == (n, n)
         sides = len(self.upper) == m and len(self.least) == len(self.most) == n
         if not (square and sides and self.A.shape == (m, n)):
@@ -88,7 +88,7 @@ class QuadraticProgram:
         most: Any = None,
         constant: float = 0.0,
     ) -> QuadraticProgram:
-        """Return the program with everything that is None filled in."""
+        """Return the program with defaults in place of None."""
         q = np.asarray(q, dtype=np.float64)
         A = np.zeros((0, len(q))) if A is None else A
         A = A if scipy.sparse.issparse(A) else np.asarray(A, dtype=np.float64)
@@ -148,7 +148,7 @@ class ConeProgram:
 
 
 def nonzeros(M: Matrix) -> int:
-    """Return how many entries of a dense or sparse matrix are not zero."""
+    """Return the number of nonzero entries of a dense or sparse matrix."""
     return int(np.count_nonzero(M) if isinstance(M, np.ndarray) else M.nnz)
 
 
@@ -193,10 +193,10 @@ def _scaled_rows(M: Matrix, scale: Vector) -> Matrix:
 
 
 def normalised(program: QuadraticProgram) -> tuple[QuadraticProgram, Scaling]:
-    """Return the program with rows, objective and bounds of about size 1, and the units that do it.
+    """Return the program with rows, objective and bounds scaled to about size 1, and the scaling.
 
-    Everything is multiplied by powers of two, so nothing is rounded: the same program in other units has
-    the same normalised form.
+    All factors are powers of two, so nothing is rounded: the same program in other units has the same
+    normalised form.
     """
     p = program
     largest = powers_of_two(_largest(p.A))
@@ -221,7 +221,7 @@ def normalised(program: QuadraticProgram) -> tuple[QuadraticProgram, Scaling]:
 
 
 def _length(p: QuadraticProgram, largest: Vector) -> float:
-    """Return a length for x from the bounds: the 0.9 quantile of those that are not zero.
+    """Return a typical length of x from the bounds: the 0.9 quantile of those that are not zero.
 
     With the median instead, PIQP failed on 6 of 65 problems of Maros and Meszaros; with this none.
     """
@@ -248,7 +248,7 @@ def _finite_side(lower: Vector, upper: Vector) -> Vector:
 def cone_units(program: ConeProgram) -> tuple[float, float]:
     """Return the units of the variables and of the objective in which the data are about 1.
 
-    Rows keep their units: other multiples of single rows would leave the cones.
+    Rows keep their units: scaling single rows would change the cones.
     """
     P = program.P
     x = power_of_two(float(np.abs(program.b).max(initial=0.0)))

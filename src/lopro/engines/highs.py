@@ -1,4 +1,4 @@
-"""HiGHS, through SciPy: linear programs, structured and sparse ones above all."""
+"""HiGHS, through SciPy: a solver for linear programs, fastest on structured and sparse ones."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def solve_by_highs(
     program : QuadraticProgram
         Without a quadratic part.
     tol : float
-        Primal and dual feasibility; HiGHS takes 1e-10 at least, and has 1e-7 as its own default.
+        Tolerance of primal and dual feasibility; HiGHS accepts 1e-10 at least, its default is 1e-7.
     seconds : float, optional
-        Time limit; the deadline of the call around this one is a limit in any case.
+        Time limit; the deadline of the enclosing call is a limit in any case.
     scaled : bool
-        Whether the program is normalised first; without, the caller has done that.
+        Whether to normalise the program first; otherwise the caller has done that.
     simplex : bool
-        Whether it has to be the dual simplex method, which ends at a vertex.
+        Whether to use the dual simplex method, which ends at a vertex.
     iterations : int, optional
         The most iterations.
     """
@@ -105,8 +105,8 @@ def _stop(thread: int) -> None:
 def _contradiction(p: QuadraticProgram, said: Answer, options: dict[str, Any]) -> Answer:
     """Return the answer for an empty program with multipliers that contradict its rows.
 
-    SciPy hands on no dual ray. The multipliers of ``min sum |s|`` over the rows of ``A x + s``, which always
-    has a solution, are one: ``A' y + box = 0`` and a positive optimal value.
+    SciPy does not return the dual ray. The multipliers of ``min sum |s|`` over the rows of ``A x + s``, which
+    always has a solution, are one: ``A' y + box = 0`` with a positive optimal value.
     """
     m, n = p.A.shape
     eye = scipy.sparse.eye_array(m, format="csr")

@@ -1,4 +1,4 @@
-"""Quadratic programs as engines take them whose rows have one side: equations and inequalities, or cones."""
+"""Quadratic programs for engines whose rows have one side: equations and inequalities, or cones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Multipliers: TypeAlias = tuple[Vector, Vector]
 class OneSided:
     """The rows of a quadratic program as equations ``A x = b`` and inequalities ``G x <= h``.
 
-    Rows with two sides are two inequalities, rows without any are left out.
+    Rows with two sides become two inequalities, rows without a side are dropped.
 
     Examples
     --------
@@ -61,12 +61,12 @@ class OneSided:
 
 
 def chosen(M: Matrix, mask: Any) -> Matrix:
-    """Return some rows; without a copy if they are all."""
+    """Return the rows of a mask, without a copy if it selects all."""
     return M if len(mask) and mask.all() else M[mask]
 
 
 def as_cones(program: QuadraticProgram) -> tuple[ConeProgram, Callable[[Vector], Multipliers]]:
-    """Return the program over equations and inequalities, and what reads its multipliers.
+    """Return the program over equations and inequalities, and the map from its multipliers to those of rows.
 
     The rows come first, then upper and lower bounds of the variables.
 

@@ -23,7 +23,7 @@ from lopro.engines.forms import QuadraticProgram, nonzeros, normalised
 
 __all__ = ["solve_by_piqp"]
 
-#: Iterations at most: PIQP's own default.
+#: The most iterations: PIQP's own default.
 _ITERATIONS = 250
 #: PIQP treats sides of at least this size as infinite, and reports rows with two such sides on the console.
 _INFINITE = 1e30
@@ -47,7 +47,7 @@ def solve_by_piqp(
     tol : float
         Absolute and relative residuals, in normalised units.
     seconds : float, optional
-        PIQP has no clock of its own: one iteration is timed first and their number limited by that.
+        PIQP has no time limit: one iteration is timed first, and the number of iterations is limited by that.
     """
     begin = time.perf_counter()
     left = time_left(seconds)
@@ -63,13 +63,13 @@ def solve_by_piqp(
     said, spent = solver.result.info.status.name, time.perf_counter() - begin
     status, iterations = _NAMES.get(said, AnswerStatus.FAILED), int(solver.result.info.iter)
     if status is AnswerStatus.TIME and iterations >= _ITERATIONS:
-        # It did not run out of time: its vectors may prove that the program is empty.
+        # The time was sufficient: the vectors may prove that the program is empty.
         status = AnswerStatus.FAILED
     return Answer(status, x, multipliers, box, iterations, spent, message=said)
 
 
 def _too_large(program: QuadraticProgram, left: float) -> Answer | None:
-    """Refuse a program that exceeds the memory; return the answer where there is no time for a step."""
+    """Refuse a program that exceeds the memory; return an answer if there is no time for one step."""
     m, n = program.A.shape
     what = f"a quadratic program of {n} variables and {m} rows"
     if program.sparse:
@@ -84,12 +84,12 @@ def _too_large(program: QuadraticProgram, left: float) -> Answer | None:
 
 
 class _Rows:
-    """The rows and variables that are equations for PIQP, and the inequalities with a finite side."""
+    """The rows and variables that PIQP receives as equations, and the inequalities with a finite side."""
 
     def __init__(self, p: QuadraticProgram) -> None:
         self.p = p
         self.equal = p.lower == p.upper
-        # A variable that is fixed leaves no interior between its bounds: it is an equation.
+        # The bounds of a fixed variable have no interior between them: they become an equation.
         self.fixed = p.least == p.most
         self.equations = int(np.count_nonzero(self.equal))
         self.pinned = self.equations > 0 or (p.boxed and bool(self.fixed.any()))
@@ -104,7 +104,7 @@ class _Rows:
         return 0 < self.inequalities == len(self.between)
 
     def vectors(self, result: Any) -> tuple[Vector, Vector, Vector]:
-        """Return the point and the multipliers in the order of the rows; those without sides have none."""
+        """Return the point and the multipliers in the order of the rows, 0 for rows without a side."""
         p, k = self.p, self.equations
         if self.all_between:
             rows = np.asarray(result.z_u) - np.asarray(result.z_l)
@@ -155,7 +155,7 @@ def _set_up(p: QuadraticProgram, rows: _Rows, tol: float) -> Any:
 
 
 def _with_fixed(A: Any, fixed: Any) -> Any:
-    """Return the rows of equations with those that fix variables below them."""
+    """Return the rows of the equations followed by the rows that fix variables."""
     if isinstance(A, np.ndarray):
         return np.vstack([A, np.eye(len(fixed))[fixed]])
     return scipy.sparse.vstack([A, scipy.sparse.eye_array(len(fixed), format="csr")[fixed]])
@@ -166,7 +166,7 @@ def _dense(M: Any) -> Vector:
 
 
 def _affordable(solver: Any, seconds: float) -> int:
-    """Return how many iterations may be made within the time."""
+    """Return the number of iterations that fit in the time."""
     if seconds == np.inf:
         return _ITERATIONS
     solver.settings.max_iter = 1

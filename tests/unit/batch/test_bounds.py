@@ -12,7 +12,8 @@ import pytest
 import lopro
 from lopro.batch.programs import QuadraticPrograms
 from lopro.batch.scaled import ScaledPrograms
-from lopro.certificates.batched import Programs, Proofs, Square
+from lopro.certificates.batched import Proofs
+from lopro.certificates.batched_programs import Programs, Square
 from lopro.linalg.batched import Enclosures
 from lopro.linalg.rounding import gamma
 

@@ -17,7 +17,7 @@ from lopro.core.deadline import OutOfTime, using_clock
 from lopro.engines import Answer, AnswerStatus, ConeProgram, proved_cones, solve_cones
 from lopro.engines.cone_bound import ConicData, conic_bound, repaired
 from lopro.engines.cone_points import made_feasible, violation, violation_charge
-from lopro.engines.cones import Nonnegative, PSDTriangle, SecondOrder, SecondOrders, Zero, triangle
+from lopro.engines.cones import Nonnegative, PSDTriangle, SecondOrder, Zero, triangle
 from lopro.engines.proved_cones import solve_conic
 
 DATA = Path(os.environ.get("LOPRO_DATA", Path(__file__).parents[4] / "shared" / "data"))
@@ -84,7 +84,7 @@ def test_repairing_leaves_rounding_of_the_slope(noise: float) -> None:
         (Nonnegative(3), [-1.0, 2.0, -0.0]),
         (SecondOrder(3), [1.0, 3.0, 4.0]),
         (SecondOrder(3), [9.0, 3.0, 4.0]),
-        (SecondOrders(2, 3), [1.0, 3.0, 4.0, 9.0, 3.0, 4.0]),
+        (SecondOrder(3, 2), [1.0, 3.0, 4.0, 9.0, 3.0, 4.0]),
         (PSDTriangle(2), [1.0, 3.0, -1.0]),
     ],
 )

@@ -21,7 +21,7 @@ from lopro.engines.cone_points import (
     violation,
     violation_charge,
 )
-from lopro.engines.cones import Nonnegative, PSDTriangle, SecondOrder, SecondOrders, Zero
+from lopro.engines.cones import Nonnegative, PSDTriangle, SecondOrder, Zero
 
 
 def data(A: Any, b: Any, cones: Any, q: Any = None) -> ConicData:
@@ -141,7 +141,7 @@ def test_a_block_of_cones_is_measured_and_moved_like_its_cones(rng: np.random.Ge
     cones = [(Nonnegative(2), 2), *[(SecondOrder(3), 3)] * count]
     alone = ConicData(scipy.sparse.csr_array((n, n)), q, A, A @ x + slack, cones)
     block = alone.merged()
-    assert [cone for cone, _ in block.cones] == [Nonnegative(2), SecondOrders(count, 3)]
+    assert [cone for cone, _ in block.cones] == [Nonnegative(2), SecondOrder(3, count)]
     assert violation(block, x) == violation(alone, x)
     assert violation_charge(block, x, np.ones(14)) == violation_charge(alone, x, np.ones(14))
     np.testing.assert_array_equal(block.groups, alone.groups)

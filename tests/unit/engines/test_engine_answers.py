@@ -21,7 +21,6 @@ from lopro.engines.cones import (
     Nonnegative,
     PSDTriangle,
     SecondOrder,
-    SecondOrders,
     Zero,
 )
 from lopro.engines.exponentials import Exponentials
@@ -124,7 +123,7 @@ CONES = [
     Zero(3),
     Nonnegative(3),
     SecondOrder(3),
-    SecondOrders(2, 3),
+    SecondOrder(3, 2),
     PSDTriangle(2),
     Exponentials(2),
 ]
