@@ -291,5 +291,7 @@ def _at_equations(bench: Workbench, form: SquareRootProblem) -> Candidates:
         if not isinstance(candidate.evidence, Multiplier):
             return
         nu = pursuit.dual_point(candidate.evidence.inequality)
-        found = None if nu is None else form.proved(nu, form.A.adjoint(nu), 0.0)
-        yield Candidate(candidate.x, None if found is None else form.evidence(found))
+        # The form is that of a search, whose vectors are on the host.
+        found = nu if nu is None else form.proved(to_numpy(nu), to_numpy(form.A.adjoint(nu)), 0.0)
+        evidence = None if found is None else form.evidence(form.as_given(found, form.like))
+        yield Candidate(candidate.x, evidence)
