@@ -77,7 +77,7 @@ def test_lower_bounds_are_below_every_value(problems: dict[str, Any], method: st
 
 
 @pytest.mark.parametrize("method", ["celer + root search", "lars_path", "CVXPY + SCS"])
-def test_what_does_not_apply_is_said(problems: dict[str, Any], method: str) -> None:
+def test_methods_that_do_not_apply_are_reported(problems: dict[str, Any], method: str) -> None:
     row = row_of(problems, "dct", method)
     assert row["note"] == "needs a matrix"
     assert row["seconds"] is None and row["verdict"] is None

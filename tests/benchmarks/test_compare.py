@@ -101,7 +101,7 @@ def test_most_methods_apply_somewhere(records: dict[str, Any]) -> None:
         ("psd", "ProjectedGradient", "smooth objective"),
     ],
 )
-def test_what_does_not_apply_is_said(
+def test_methods_that_do_not_apply_are_reported(
     records: dict[str, Any], folder: Path, problem: str, method: str, missing: str
 ) -> None:
     (curve,) = (c for c in records[problem]["curves"] if c["method"] == method)

@@ -140,7 +140,7 @@ class Answering(Environment):
         return answers, "no answer within 1 s"
 
 
-def test_splits_that_failed_are_told_apart_from_those_that_did_not() -> None:
+def test_failed_splits_are_distinguished_from_others() -> None:
     rng = np.random.default_rng(0)
     y = np.arange(30) % 2
     score = Score("LMNN (metric-learn)")

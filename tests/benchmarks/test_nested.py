@@ -54,7 +54,7 @@ def test_units_come_from_the_training_part(rng: np.random.Generator) -> None:
     assert abs(mapped[1].std(axis=0) - 1.0).max() > 1e-3
 
 
-def test_what_takes_too_long_or_fails_is_said(rng: np.random.Generator) -> None:
+def test_fits_that_take_too_long_or_fail_are_reported(rng: np.random.Generator) -> None:
     X, y = two_features(rng)
 
     def slow(X: np.ndarray, y: np.ndarray, choice: float) -> np.ndarray:

@@ -161,7 +161,7 @@ def test_nearest_with_unit_diagonal(unit: float) -> None:
 
 
 @pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
-def test_the_bound_of_the_distance_is_tight_and_not_bold(unit: float, rng: Any) -> None:
+def test_the_bound_of_the_distance_is_tight_and_valid(unit: float, rng: Any) -> None:
     n = 12
     G = rng.standard_normal((n, n))
     G = unit * (G + G.T)

@@ -256,7 +256,7 @@ def test_two_rough_parts_leave_subgradients_only():
     assert not f.proximable
 
 
-def test_a_sum_tells_its_shape_to_parts_without_one():
+def test_a_sum_gives_its_shape_to_parts_without_one():
     f = Linear([3.0, 4.0]) + 2.0 * L1Norm()
     assert f.lipschitz().value == pytest.approx(5.0 + 2.0 * math.sqrt(2.0))
     assert (L1Norm() + L1Norm()).lipschitz() is None

@@ -52,7 +52,7 @@ def test_stochastic_gradients_and_products_are_counted():
     assert nonzero(counts) == {"gradients": 1, "matvecs": 1, "rmatvecs": 1, **passes(2)}
 
 
-def test_a_linearization_counts_its_gradient_only_when_asked():
+def test_a_linearization_counts_its_gradient_only_when_it_is_evaluated():
     f = CountedObjective(LeastSquares(TALL, np.ones(9)))
     with counting(Counts()) as counts:
         _, gradient = f.linearize_at(f.image(X))

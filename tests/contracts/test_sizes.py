@@ -80,7 +80,7 @@ def test_typical_sizes(part: Any, size: float | None) -> None:
     assert found is None if size is None else found == pytest.approx(size, rel=1e-14)
 
 
-def test_the_problem_asks_its_scale_the_set_the_objective_and_the_start_in_this_order() -> None:
+def test_sizes_come_from_the_scale_the_set_the_objective_and_the_start_in_this_order() -> None:
     f, x0 = SquaredDistance(np.array([3.0, 4.0])), np.array([0.0, 6.0])
     rows = Polyhedron(ROWS, [10.0, -3.0])
     assert Problem(f, rows, x_scale=0.5).typical_size(x0) == 0.5

@@ -28,7 +28,7 @@ def compare(case: Case) -> tuple[str | None, str | None]:
 
 
 @pytest.mark.parametrize("round_", [0, 1])
-def test_auto_agrees_with_clarabel_or_says_that_it_did_not_converge(round_: int) -> None:
+def test_auto_agrees_with_clarabel_or_reports_that_it_did_not_converge(round_: int) -> None:
     """At tol=1e-6 the values agree to 1e-5, points are feasible to 1e-9, bounds are bounds."""
     outcomes = [compare(case) for case in cases(round_)]
     wrong = [w for w, _ in outcomes if w is not None]
@@ -38,7 +38,7 @@ def test_auto_agrees_with_clarabel_or_says_that_it_did_not_converge(round_: int)
     assert len(missing) <= 0.05 * len(outcomes), "\n".join(missing)
 
 
-def test_the_comparison_notices_a_wrong_answer() -> None:
+def test_the_comparison_detects_a_wrong_answer() -> None:
     """Negative control: shift the objective of one twin and the comparison must object."""
     case = next(iter(cases(0)))
     case.twin = type(case.twin)(type(case.twin.objective)(case.twin.objective.expr + 1e-3))

@@ -106,7 +106,7 @@ def test_sparsity_beats_the_adjoint_on_the_image(
     assert decibels(shown, "PSNR of lopro.bpdn") > 20.0 > 10.0 > decibels(shown, "PSNR of A' y")
 
 
-def test_the_dual_point_of_the_ecg_proves_a_bound_as_its_text_says(ecg: ModuleType) -> None:
+def test_the_dual_point_of_the_ecg_proves_a_bound_as_its_text_states(ecg: ModuleType) -> None:
     e = ecg.measure(ecg.pywt.data.ecg()[:256].astype(float), 128)
     result = lopro.bpdn(e.A, e.y, e.sigma, tol=ecg.TOL)
     nu = result.dual

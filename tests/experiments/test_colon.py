@@ -73,7 +73,7 @@ def test_numbers_without_indices_are_no_samples():
 
 
 @pytest.mark.parametrize("pack", [bytes, bz2.compress], ids=["plain", "bzip2"])
-def test_a_path_wins_over_the_environment(elsewhere, monkeypatch, pack):
+def test_a_path_takes_precedence_over_the_environment(elsewhere, monkeypatch, pack):
     here, there = elsewhere / "here", elsewhere / "there"
     here.write_bytes(pack(TEXT))
     there.write_bytes(b"1 1:9\n")

@@ -70,7 +70,7 @@ def test_the_counts_are_those_of_the_methods(recovery, metric):
     assert pgd.iterations - 10 <= pgd.projections[-1] <= pgd.iterations
 
 
-def test_it_tells_what_runs():
+def test_it_announces_what_runs():
     said: list[str] = []
     recovery_race(10, 20, 2, seconds=0.05, say=said.append)
     assert len(said) == 6 and said[0] == "lopro.bpdn, at most 0.05 s"

@@ -53,7 +53,7 @@ def test_right_claims_are_certified():
     assert verdict(within).kind is Class.CERTIFIED
 
 
-def test_honest_claims_are_honest():
+def test_true_claims_without_success_are_accepted():
     assert verdict(NO_SUCCESS).kind is Class.HONEST
     nothing = replace(
         NO_SUCCESS,

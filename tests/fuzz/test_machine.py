@@ -72,7 +72,7 @@ def outcome_of(call, **arrays):
     return attempt(script)
 
 
-def test_inputs_that_change_and_memory_that_is_shared_are_noticed():
+def test_changed_inputs_and_shared_memory_are_detected():
     assert outcome_of("a[0] = 5.0; result = None", a=np.zeros(2)).changed == ("a",)
     assert outcome_of("result = a[1:]", a=np.zeros(2)).shared == ("a",)
     fair = outcome_of("result = a + 1.0", a=np.zeros(2))
@@ -185,7 +185,7 @@ def test_the_summary_counts_and_computes_the_quotas():
     assert "| all " in summary.table() and "bound" in summary.text()
 
 
-def test_the_command_runs_a_case_again_and_says_so(tmp_path, capsys, monkeypatch):
+def test_the_command_runs_a_case_again_and_reports_it(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     report = tmp_path / "report.json"
     assert main(["--case", "invalid:0", "--json", str(report)]) == 0

@@ -85,7 +85,7 @@ UNUSED = {"before": "unused = 1", "after": "unused = 2"}
     ],
     ids=["noticed", "survived", "equivalent", "not-equivalent", "hangs", "broken", "rotten"],
 )
-def test_what_the_tool_says(project, capsys, changes, status, said):
+def test_the_outcomes_of_the_tool(project, capsys, changes, status, said):
     (project / "list" / "all.toml").write_text(listed(**changes), encoding="utf-8")
     source = (project / "src/adding.py").read_text(encoding="utf-8")
     limit = "3" if said == "too slow" else "300"

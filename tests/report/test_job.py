@@ -181,7 +181,7 @@ def test_every_part_says_what_it_depends_on_in_plain_data():
         assert keys[name, Scale.SHORT] != keys[name, Scale.USUAL]
 
 
-def test_the_command_writes_the_page_and_says_where(recorder, tmp_path: Path, capsys):
+def test_the_command_writes_the_page_and_prints_its_path(recorder, tmp_path: Path, capsys):
     out = tmp_path / "new" / "report"
     assert main(["reproduce", "table1", "--short", "--out", str(out)]) == 0
     shown = capsys.readouterr().out
@@ -192,7 +192,7 @@ def test_the_command_writes_the_page_and_says_where(recorder, tmp_path: Path, ca
     )
 
 
-def test_the_status_tells_that_something_was_not_reached(recorder, tmp_path: Path, capsys):
+def test_the_status_reports_results_that_were_not_reached(recorder, tmp_path: Path, capsys):
     recorder.failing = "ecg"
     asked = ["reproduce", "--out", str(tmp_path)]
     assert main(asked) == 1
@@ -201,7 +201,7 @@ def test_the_status_tells_that_something_was_not_reached(recorder, tmp_path: Pat
     assert main(asked) == 1  # a finished part does not forget it
 
 
-def test_the_command_says_that_an_interrupted_job_can_go_on(recorder, tmp_path: Path, capsys):
+def test_the_command_says_that_an_interrupted_job_resumes(recorder, tmp_path: Path, capsys):
     recorder.interrupt_at = "table1"
     assert main(["reproduce", "--out", str(tmp_path)]) == 130
     assert "finished parts are kept" in capsys.readouterr().out

@@ -128,7 +128,7 @@ def test_every_link_leads_somewhere_and_ids_are_unique(open_page):
     assert inside and set(inside) <= set(ids)
 
 
-def test_pictures_have_words_for_those_who_do_not_see_them(open_page):
+def test_pictures_have_alternative_texts(open_page):
     page, _ = open_page(1400, "light")
     plots = page.evaluate("[...document.querySelectorAll('svg.plot')].map(s => s.ariaLabel)")
     images = page.evaluate("[...document.images].map(i => i.alt)")

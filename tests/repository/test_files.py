@@ -130,7 +130,7 @@ def test_no_file_names_a_person():
         assert not re.search(r"[\w.]+@[\w.]+|@\w+", (ROOT / name).read_text(encoding="utf-8"))
 
 
-def test_the_badge_tells_the_share_of_lines_and_branches():
+def test_the_badge_shows_the_share_of_lines_and_branches():
     report = '<c lines-covered="{}" lines-valid="100" branches-covered="80" branches-valid="100"/>'
     badge = load("badge").badge
     assert ">85%<" in badge(report.format(90)) and "#a82" in badge(report.format(90))

@@ -252,7 +252,7 @@ def test_theorem_3_rejects_theta_one_on_a_curved_set() -> None:
     assert worst[0.8] <= 1.0 < worst[1.0]
 
 
-def test_theorem_3_asks_for_smoothness() -> None:
+def test_theorem_3_requires_smoothness() -> None:
     """Thm 3: without smoothness constants the schedule refuses before the first step."""
     known = t4()
     rough = replace(known, Lc=math.inf)

@@ -32,7 +32,7 @@ def compared(*, allow_names: bool = False, old: Any = None, **changes: Any) -> A
     return found
 
 
-def test_a_record_is_identical_to_itself_whatever_the_time():
+def test_a_record_is_identical_to_itself_at_any_time():
     found = compared(seconds=1.05)
     assert (found.identical, found.other_bits, found.different, found.notes) == (1, [], [], [])
 
@@ -140,7 +140,7 @@ def test_the_command_exits_with_one_on_differences(tmp_path: Path, capsys):
     assert "one: 1 traces, 0 identical" in capsys.readouterr().out
 
 
-def test_a_record_is_read_as_it_was_written_and_says_what_was_left_out(tmp_path, monkeypatch):
+def test_a_record_is_read_as_it_was_written_and_lists_what_was_left_out(tmp_path, monkeypatch):
     pytest.importorskip("cvxpy")
     monkeypatch.setenv("LOPRO_DATA", str(tmp_path))
     found = record(["cvxpy", "maros"])

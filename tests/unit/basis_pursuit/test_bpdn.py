@@ -55,7 +55,7 @@ def test_without_strict_complementarity(seed: int) -> None:
     assert abs(result.fun - optimum) <= 2e-8 * optimum
 
 
-def test_the_check_notices_a_wrong_answer() -> None:
+def test_the_check_detects_a_wrong_answer() -> None:
     """Negative control: the solution for another sigma is not accepted."""
     known = constructed(0, kind="dense")
     with pytest.raises(AssertionError):

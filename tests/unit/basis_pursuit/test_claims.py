@@ -59,7 +59,7 @@ def test_a_ball_rounds_its_support_up_by_little() -> None:
 
 
 @pytest.mark.parametrize("below", [1e-3, 1e-7, 1e-11, 1e-13])
-def test_a_bound_close_to_y_is_neither_bold_nor_timid(below: float) -> None:
+def test_a_bound_close_to_y_is_valid_and_tight(below: float) -> None:
     """One column: the solution is a formula, and bound and value meet there."""
     rng = np.random.default_rng(2)
     a, y = rng.standard_normal(5), rng.standard_normal(5)
@@ -110,7 +110,7 @@ def test_a_violation_is_paid_for() -> None:
     assert known.certificate.gap == pytest.approx(1e-10, rel=1e-5)
 
 
-def test_a_bold_bound_is_no_success() -> None:
+def test_a_bound_that_is_too_large_is_no_success() -> None:
     """A false inequality shows at the point, which breaks it: the gap is no smaller than that."""
     problem = bpdn_problem(np.eye(1), np.array([2.0]), 1.0)
     known = Incumbent(problem, Target(1e-6, 0.0), [])

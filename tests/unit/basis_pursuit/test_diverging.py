@@ -99,7 +99,7 @@ def asked_programs(fresh_starts: list[int], monkeypatch: pytest.MonkeyPatch) -> 
     return asked
 
 
-def test_a_tiny_radius_asks_a_linear_program_first(asked_programs: list[int]) -> None:
+def test_a_tiny_radius_begins_with_a_linear_program(asked_programs: list[int]) -> None:
     rng = np.random.default_rng(0)
     A = rng.standard_normal((100, 400))
     y = A[:, :10] @ rng.choice([-1.0, 1.0], 10) + 0.02 * rng.standard_normal(100)

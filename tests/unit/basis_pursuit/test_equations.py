@@ -124,7 +124,7 @@ def test_a_degenerate_vertex_is_proved_by_the_centre_of_its_dual_points(unit: fl
     assert result.success and np.count_nonzero(result.x) == 18
 
 
-def test_signs_that_do_not_tell_a_solution_make_no_candidate() -> None:
+def test_signs_that_determine_no_solution_make_no_candidate() -> None:
     A, _, y = planted(12, 20, 4, 3)
     sparse = SparseProblem.of(bpdn_problem(A, y, 0.0), np.zeros(20))
     pair = optimal_pair(sparse, A)

@@ -252,7 +252,7 @@ def test_a_wide_matrix_in_memory_is_looked_at_less_often(columns: int, products:
     assert found.counts.rmatvecs == products
 
 
-def test_progress_tells_passes_and_bytes(capfd: pytest.CaptureFixture[str]) -> None:
+def test_progress_shows_passes_and_bytes(capfd: pytest.CaptureFixture[str]) -> None:
     found = lopro.bpdn(StoredMap(A), Y, SIGMA, tol=1e-9, progress=True)
     shown = " ".join(capfd.readouterr().err.split())
     # The last round of four: before it there were eight passes over 384 kB.

@@ -129,7 +129,7 @@ def test_what_a_batch_cannot_do_is_done_alone() -> None:
         assert a.certificate.lower_bound <= b.fun * (1.0 + 1e-10)
 
 
-def test_infeasible_columns_are_said_to_be_so() -> None:
+def test_infeasible_columns_are_reported() -> None:
     rng = np.random.default_rng(3)
     A = rng.standard_normal((60, 20))
     Y = np.column_stack([A[:, 0], rng.standard_normal(60)])

@@ -180,7 +180,7 @@ def test_the_three_forms_are_one_path() -> None:
     assert ball.fun == pytest.approx(tau, rel=1e-9)
 
 
-def test_levels_ask_for_what_they_say() -> None:
+def test_levels_satisfy_their_equations() -> None:
     """With known signs the residual is ``rest + alpha tail``; each level is an equation for alpha."""
     rng = np.random.default_rng(0)
     rest, tail = rng.standard_normal(9), 0.1 * rng.standard_normal(9)
@@ -274,7 +274,7 @@ def test_groups_and_complex_numbers() -> None:
     assert found.fun == pytest.approx(value(A, y, found.x, 0.2 * most, np.ones(D), 0.0), rel=1e-12)
 
 
-def test_small_factors_are_not_given_up() -> None:
+def test_small_factors_are_solved() -> None:
     """Nearly all blocks are in use, of a matrix so small that factoring takes less than other steps."""
     rng = np.random.default_rng(0)
     A, y = rng.standard_normal((100, 400)), rng.standard_normal(100)

@@ -50,7 +50,7 @@ def test_columns_come_in_the_order_asked_for_from_whatever_piece(kind: Kind, tmp
     assert 4 in pool and 5 not in pool
 
 
-def test_questions_share_a_pass_and_answers_go_to_who_asked() -> None:
+def test_requests_share_a_pass_and_get_their_own_answers() -> None:
     pool = Pool(StoredMap(M))
     first, second = RNG.standard_normal((2, 12))
     with counting(Counts()) as counts:
@@ -112,7 +112,7 @@ def test_columns_on_a_device_and_their_gram_matrix(kind: Kind, tmp_path: Any) ->
 
 
 @pytest.mark.parametrize("library", ["torch", "jax"])
-def test_a_factor_solves_or_says_that_columns_are_dependent(library: str) -> None:
+def test_a_factor_solves_or_reports_dependent_columns(library: str) -> None:
     pytest.importorskip(library, reason=f"{library} is not installed")
     (kind,) = [kind for kind in KINDS if kind.name == library]
     kind.prepare()

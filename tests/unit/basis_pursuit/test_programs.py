@@ -44,7 +44,7 @@ def test_a_program_finds_the_point_of_the_path(unit: float, share: float) -> Non
     assert (np.sign(pair.x[used]) == pair.signs[used]).all()
 
 
-def test_signs_tell_the_point_at_the_radius() -> None:
+def test_signs_determine_the_point_at_the_radius() -> None:
     A, sparse, y = make_problem(20, 60, 0.1)
     solved = lopro.bpdn(A, y, sparse.ball.sigma, weights=np.asarray(sparse.weights), tol=1e-12)
     pair = Pair(solved.x, solved.dual, np.sign(solved.x), alpha=1.0)

@@ -54,7 +54,7 @@ def test_many_right_hand_sides_cost_the_passes_of_one(order: str) -> None:
     assert sum(r.counts.passes for r in alone) == {"C": 50, "F": 28}[order]
 
 
-def test_products_are_counted_for_each_and_passes_for_all_who_took_part() -> None:
+def test_products_are_counted_for_each_and_passes_for_all_that_share_them() -> None:
     found = lopro.bpdn(StoredMap(A), Y, RADII, tol=1e-8)
     for result in found:
         assert result.counts.rmatvecs == result.iterations + 1
@@ -132,7 +132,7 @@ def test_a_device_shares_products_where_the_matrix_is_wide() -> None:
         assert theirs.fun == pytest.approx(alone.fun, rel=1e-8)
 
 
-def test_who_shares() -> None:
+def test_which_problems_share_passes() -> None:
     problems = [lopro.basis_pursuit.bpdn_problem(A, Y[:, j], 1.0) for j in range(2)]
     assert shares_passes(StoredMap(A), problems)
     assert not shares_passes(StoredMap(A), problems[:1])

@@ -41,7 +41,7 @@ def splitting_of(A: Any, y: Any, aim: float, frame: float, threshold: float) -> 
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
-def test_what_a_step_knows_without_products_is_right(
+def test_quantities_of_a_step_without_products_are_right(
     dtype: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Every other step changes the threshold.
@@ -213,7 +213,7 @@ def test_residuals_that_point_the_same_way_do_not_make_rows_orthogonal(
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128])
-def test_a_random_vector_tells_whether_rows_are_orthogonal(dtype: Any) -> None:
+def test_a_random_vector_decides_whether_rows_are_orthogonal(dtype: Any) -> None:
     A = orthogonal_rows(12, 30, 3.0, dtype)
     of = (lambda x: A @ x), (lambda r: A.conj().T @ r), np.zeros(12, dtype=dtype)
     assert splitting.is_frame(9.0, *of)

@@ -60,7 +60,7 @@ def test_the_solution_is_that_of_double_precision(seed: int, nonneg: bool) -> No
     assert np.linalg.norm(found.residual) == pytest.approx(sigma, rel=2e-12)
 
 
-def test_two_steps_tell_the_same_as_two_steps_in_double_precision() -> None:
+def test_two_steps_agree_with_two_steps_in_double_precision() -> None:
     """In single precision with a floor: the point is right to that, its residual to the last bit."""
     A, y, weights, _ = instance(7)
     rough, exact = both(A, y, weights, 0.9 * least_squares(A, y))
@@ -119,7 +119,7 @@ def test_columns_that_are_too_close_are_solved_for_in_double_precision() -> None
     np.testing.assert_allclose(rough.columns.gram[-1, :-1], A[:, 0] @ A, rtol=1e-12)
 
 
-def test_a_factor_that_does_not_improve_points_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_factor_that_does_not_improve_points_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     A, y, weights, _ = instance(1)
     rough, exact = both(A, y, weights, 1.3 * least_squares(A, y))
     original = ColumnSet.factor
@@ -212,7 +212,7 @@ def test_which_gram_matrices_are_in_single_precision() -> None:
 
 
 @pytest.mark.parametrize("tol", [1e-6, 1e-12])
-def test_answers_are_as_accurate_as_asked_for(tol: float) -> None:
+def test_answers_have_the_required_accuracy(tol: float) -> None:
     rng = np.random.default_rng(0)
     A = rng.standard_normal((1000, 1500))
     e = 0.05 * rng.standard_normal(1000)

@@ -33,7 +33,7 @@ def test_a_bound_around_another_point_pays_for_the_way() -> None:
     assert Bound.everywhere(2.0).around(np.full(2, 1e300)) == 2.0
 
 
-def test_a_bound_without_units_reaches_as_far_as_the_point_or_a_given_length_tells() -> None:
+def test_a_bound_without_units_reaches_as_far_as_the_point_or_a_given_length() -> None:
     """Two columns that nothing compares: each is measured by the largest entry of the point."""
     bound = Bound(0.0, np.array([1.0, 0.0]), np.zeros(2), Units.given(np.zeros(2)))
     assert bound.around(np.zeros(2)) == -math.inf and bound.radius(np.zeros(2)) == 0.0
@@ -72,7 +72,7 @@ def test_the_worst_of_two_violations() -> None:
     assert Violation(0.5, 1.0).and_also(Violation(0.25, 3.0)) == Violation(0.5, 3.0)
 
 
-def test_a_result_tells_the_absolute_violation() -> None:
+def test_a_result_has_the_absolute_violation() -> None:
     """At 2.5, ``1000 x = 2000`` is missed by 500, and compares 2500 with 2000."""
     row = lopro.constraints.Affine([[1000.0]], 2000.0, 2000.0)
     assert row.absolute_violation(np.array([2.5])) == 500.0

@@ -140,7 +140,7 @@ def absolute_cases() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", ["equations", "free", "tau", "correlation"])
-def test_applications_tell_the_absolute_violation(name: str) -> None:
+def test_applications_have_the_absolute_violation(name: str) -> None:
     result, expected = absolute_cases()[name]
     assert result.certificate.absolute_violation == pytest.approx(expected(result.x), abs=1e-11)
 

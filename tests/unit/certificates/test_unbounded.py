@@ -44,7 +44,7 @@ def test_a_ray_without_a_known_point_claims_nothing(monkeypatch: pytest.MonkeyPa
     assert _from_a_point(program, ray, None).status is Status.STOPPED
 
 
-def test_a_ray_from_a_point_is_unbounded_and_tells_the_point() -> None:
+def test_a_ray_from_a_point_is_unbounded_and_has_the_point() -> None:
     program = QuadraticProgram.of(None, [0.0, -1.0], np.array([[1.0, 0.0]]), [1.0], [2.0])
     found = _from_a_point(program, falling(program), None)
     assert found.status is Status.UNBOUNDED

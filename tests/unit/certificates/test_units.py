@@ -115,7 +115,7 @@ def test_units_are_handed_on_from_block_to_block(kind: int) -> None:
 
 
 @pytest.mark.parametrize("kind", [0, 1])
-def test_sides_that_are_rounding_tell_no_unit(kind: int) -> None:
+def test_sides_that_are_rounding_determine_no_unit(kind: int) -> None:
     """0.3 - 0.2 - 0.1 = -2.8e-17 on the right of x_1 = x_2 is 0 beside x_2 <= 5, in all units of the row."""
     noise, bound = 0.3 - 0.2 - 0.1, (None, np.array([np.inf, 5.0]))
     for scale in (1.0, 1e-20, 1e20):
@@ -124,7 +124,7 @@ def test_sides_that_are_rounding_tell_no_unit(kind: int) -> None:
             np.testing.assert_allclose(found.known, [5.0, 5.0], rtol=1e-15)
 
 
-def test_small_sides_that_nothing_else_measures_tell_their_own_unit() -> None:
+def test_small_sides_alone_determine_their_unit() -> None:
     """x_1 <= 1e-17 is no rounding of x_2 <= 5: no row compares them."""
     units = column_units([(np.eye(2), np.array([1e-17, 5.0]))], 2)
     np.testing.assert_array_equal(units.known, [1e-17, 5.0])

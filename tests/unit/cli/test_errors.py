@@ -88,7 +88,7 @@ def test_wrong_usage_is_status_2(arguments, capsys):
     assert "usage: lopro" in capsys.readouterr().err
 
 
-def test_a_defect_is_status_3_and_says_so(monkeypatch, capsys):
+def test_a_defect_is_status_3_and_is_reported(monkeypatch, capsys):
     def defect(*args, **options):
         raise ZeroDivisionError("division by zero")
 

@@ -131,7 +131,7 @@ def test_fixed_entries_with_weights_that_are_products(rng):
     assert np.array_equal(single.x[fixed], G.astype(np.float32)[fixed])
 
 
-def test_fixed_entries_that_exclude_each_other_whatever_the_weights():
+def test_fixed_entries_that_exclude_each_other_for_all_weights():
     G, fixed = np.eye(4), np.zeros((4, 4), dtype=bool)
     for i, j, entry in ((0, 1, 0.9), (1, 2, 0.9), (0, 2, -0.9)):
         G[i, j] = G[j, i] = entry

@@ -157,7 +157,7 @@ def test_single_precision_stays_and_is_proved(rng, kept):
     np.testing.assert_allclose(result.x, exact.x, atol=1e-4)
 
 
-def test_large_entries_are_answered_honestly(rng):
+def test_large_entries_give_true_claims(rng):
     """A covariance by mistake: the answer may stall, but never claims more than it proves."""
     result = lopro.nearest_correlation(1e9 * uniform(rng, 20))
     assert np.array_equal(np.diag(result.x), np.ones(20))

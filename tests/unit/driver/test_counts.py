@@ -97,7 +97,7 @@ def test_eigendecompositions_are_counted(rng, monkeypatch):
     assert total(result, "eigendecompositions") == len(calls) > 0
 
 
-def test_one_projection_costs_what_the_algorithm_says(rng):
+def test_the_cost_of_one_projection_is_that_of_the_algorithm(rng):
     known = ellipsoid(rng)
     T = 37
     method = lopro.OneProjection(SubgradientDescent(ConstantStep(0.01)), Hinge(2.0), T)

@@ -128,7 +128,7 @@ def test_plot_of_nothing_is_an_error(pyplot):
         lopro.solve(problem).plot()
 
 
-def test_the_printed_result_tells_what_matters(rng):
+def test_the_printed_result_is_complete(rng):
     text = str(lopro.solve(l1_halfspace(rng).problem))
     for word in ("CONVERGED", "lower bound", "gap", "violation", "projections", "Auto()"):
         assert word in text

@@ -384,7 +384,7 @@ def test_a_square_that_can_vanish_is_known_to_be_least_at_zero(name):
     assert "the least value of f anywhere" in result.certificate.source
 
 
-def test_what_is_known_of_f_alone_is_not_asked_where_the_value_is_not_about_zero():
+def test_bounds_of_f_alone_are_not_used_where_the_value_is_not_about_zero():
     class Watched(LeastSquares):
         def infimum(self):
             raise AssertionError("not needed")

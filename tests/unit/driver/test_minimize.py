@@ -213,7 +213,7 @@ def test_differences_of_tensors_in_single_precision_are_taken_in_double() -> Non
     assert seen == {torch.float64}
 
 
-def test_what_takes_single_precision_only_is_said_before_the_run() -> None:
+def test_functions_of_single_precision_only_give_a_warning_before_the_run() -> None:
     torch = pytest.importorskip("torch")
     A = torch.eye(2, dtype=torch.float32)
     with pytest.warns(PrecisionWarning, match="give jac") as said:

@@ -39,7 +39,7 @@ def test_a_problem_and_its_copy_have_the_same_run(build: Any, copied: Any) -> No
 
 
 @pytest.mark.parametrize("build", BUILDERS, ids=lambda build: build.__name__)
-def test_a_result_and_its_copy_say_the_same(build: Any) -> None:
+def test_a_result_and_its_copy_are_equal(build: Any) -> None:
     result = lopro.solve(build(np.random.default_rng(4)).problem)
     other = again(result)
     np.testing.assert_array_equal(other.x, result.x)

@@ -59,7 +59,7 @@ def test_a_bound_is_never_printed_above_the_value(seed):
     assert float(row(result, "lower bound")) <= float(row(result, "fun"))
 
 
-def test_a_value_below_the_bound_says_why():
+def test_a_value_below_the_bound_has_a_reason():
     gained = proved(2.0, 2.0 + 1e-6, gained=2e-6)
     assert row(gained, "lower bound") == (
         "2.000001 (above the value by 1e-06, which the violation allows)"

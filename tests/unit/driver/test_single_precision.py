@@ -16,14 +16,14 @@ BALL = lopro.constraints.ResidualBall(A, B, 3.0)
 LINEAR = lopro.objectives.Linear(Q)
 
 
-def test_a_tolerance_below_what_can_be_proved_is_said_and_the_run_ends() -> None:
+def test_a_tolerance_below_what_can_be_proved_gives_a_warning_and_the_run_ends() -> None:
     with pytest.warns(PrecisionWarning, match="the least gap that MultiplierMethod"):
         result = lopro.solve(lopro.Problem(LINEAR, BALL), tol=1e-9)
     assert result.status.name == "STALLED"
     assert result.certificate.relative_gap < 1e-4
 
 
-def test_nothing_is_said_of_tolerances_that_can_be_proved() -> None:
+def test_there_is_no_warning_for_tolerances_that_can_be_proved() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert lopro.solve(lopro.Problem(LINEAR, BALL), tol=1e-4).success

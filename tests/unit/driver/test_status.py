@@ -67,7 +67,7 @@ def test_schedule_done_when_the_method_is_complete_without_a_proof(problem):
     assert result.iterations == 5 and result.counts.projections == 1
 
 
-def test_stalled_where_a_scheme_gives_up(problem):
+def test_stalled_where_a_method_makes_no_progress(problem):
     class GivesUp:
         def check(self, problem):
             pass
@@ -200,7 +200,7 @@ EMPTY = {
 
 @pytest.mark.parametrize("name", EMPTY)
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
-def test_infeasible_is_told_by_the_first_projection_at_the_latest(name, method):
+def test_infeasibility_is_reported_by_the_first_projection_at_the_latest(name, method):
     problem, _, c = watched(Problem(SquaredDistance(np.zeros(2)), EMPTY[name]))
     result = lopro.solve(problem, np.ones(2), method)
     ended(result, Status.INFEASIBLE)
@@ -212,7 +212,7 @@ def test_infeasible_is_told_by_the_first_projection_at_the_latest(name, method):
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e-9, 1e9])
-def test_an_empty_polyhedron_is_told_with_multipliers_and_no_projection(unit):
+def test_an_empty_polyhedron_is_reported_with_multipliers_and_no_projection(unit):
     """``x1 <= -1`` and ``x1 >= 1``: the sum of the rows says that 0 is at most -2."""
     C, b = np.array([[1.0, 0.0], [-1.0, 0.0]]), unit * np.array([-1.0, -1.0])
     problem = Problem(SquaredDistance(np.zeros(2)), Polyhedron(C, b))
@@ -341,7 +341,7 @@ def test_success_is_never_true_for_another_status():
         assert result.success is (status is Status.CONVERGED)
 
 
-def test_no_certificate_is_said_in_the_message():
+def test_a_missing_certificate_is_in_the_message():
     # Nothing bounds a solution of a linear function over a half-space here.
     half = Polyhedron([[1.0, 1.0]], [1.0])
     result = lopro.solve(

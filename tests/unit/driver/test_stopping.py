@@ -77,7 +77,7 @@ def test_plain_functions_combine_with_rules() -> None:
     assert as_rule(rule) is rule
 
 
-def test_rules_say_what_they_are() -> None:
+def test_rules_have_readable_names() -> None:
     both = (Value(1.0) | Projections(3)) & Seconds(2.0)
     assert repr(both) == "Value(below=1.0) | Projections(most=3) & Seconds(most=2.0)"
     assert pickle.loads(pickle.dumps(Value(1.0) | Gap(0.1))) == Value(1.0) | Gap(0.1)

@@ -43,7 +43,7 @@ def test_a_late_thread_is_used_again_when_it_has_ended() -> None:
     assert ended.wait(10.0)
 
 
-def test_late_work_is_asked_to_end_until_it_does() -> None:
+def test_late_work_is_stopped_repeatedly_until_it_ends() -> None:
     asked, threads, enough = [], [], threading.Event()
 
     def waiting() -> str:

@@ -116,7 +116,7 @@ def test_the_work_of_dense_cones_counts(monkeypatch):
                         solve_cones(p, 1e-9)
 
 
-def test_the_result_says_why_there_was_no_time(monkeypatch):
+def test_the_result_gives_the_reason_of_the_time_limit(monkeypatch):
     monkeypatch.setattr("lopro.core.deadline.operations_per_second", lambda: 1.0)
     ball = ResidualBall(np.eye(3), np.ones(3), sigma=0.1)
     result = lopro.solve(lopro.Problem(L1Norm(), ball), method=InteriorPoint(), time_limit=30.0)

@@ -172,7 +172,7 @@ def test_the_charge_is_the_multiplier_times_what_is_missing() -> None:
     assert charge == pytest.approx(0.75, rel=1e-12)
 
 
-def test_programs_without_a_solution_are_told_with_their_proof() -> None:
+def test_programs_without_a_solution_are_reported_with_their_proof() -> None:
     """``exp(x) <= 1/2`` beside ``x >= 0`` is empty, and alone it lets x fall for ever."""
     A = scipy.sparse.csr_array([[-1.0], [0.0], [0.0], [-1.0]])
     b, none = np.array([0.0, 1.0, 0.5, 0.0]), scipy.sparse.csr_array((1, 1))

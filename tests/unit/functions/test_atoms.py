@@ -186,7 +186,7 @@ def test_multipliers_that_are_moved_inside_stay_there_after_scaling() -> None:
     np.testing.assert_allclose(v[1:], [0.3, -0.3], rtol=1e-15)
 
 
-def test_what_an_atom_cannot_do_is_said() -> None:
+def test_missing_methods_of_atoms_are_named() -> None:
     with pytest.raises(MissingCapabilityError, match="Logistic has no prox"):
         atoms.Logistic(LABELS).prox(np.zeros(6), 1.0)
 

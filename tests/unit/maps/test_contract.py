@@ -153,7 +153,7 @@ def test_norms_are_kept(kind: Kind, A: LinearMap, matrix: Any) -> None:
         assert counts == Counts()
 
 
-def test_nothing_is_asked_for(kind: Kind, A: LinearMap) -> None:
+def test_empty_requests(kind: Kind, A: LinearMap) -> None:
     assert A.read() == ()
     if not kind.entries:
         return

@@ -83,7 +83,7 @@ def test_a_pass_is_one_small_graph(chunks: Any, bands: Any, computed: Computed) 
     assert computed.tasks == [own + blocks + bands[0] + sums + 1]
 
 
-def test_results_are_the_numbers_asked_for(computed: Computed) -> None:
+def test_results_are_the_requested_numbers(computed: Computed) -> None:
     A = dask_map((10, 12))
     A.read(Adjoint(Y), Columns([7]), Rows([39]), Norms(0))
     assert computed.bytes == [8 * (2 * 60 + 40 + 60 + 60)]

@@ -286,7 +286,7 @@ def test_an_operator_has_no_entries():
             ask()
 
 
-def test_an_operator_without_adjoint_is_told_so():
+def test_an_operator_without_adjoint_is_refused():
     one_way = scipy.sparse.linalg.LinearOperator((2, 2), matvec=lambda x: x, dtype=np.float64)
     with pytest.raises(MissingCapabilityError, match=r"Phi.*rmatvec"):
         linear_map(one_way, "Phi").adjoint(np.ones(2))

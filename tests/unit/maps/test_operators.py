@@ -54,7 +54,7 @@ def test_sigpy() -> None:
     adjoint_pair(cut, np.float64)
 
 
-def test_blocks_are_one_pass_only_for_those_who_say_so() -> None:
+def test_blocks_are_one_pass_only_for_operators_that_declare_it() -> None:
     for operator, passes in ((Products(M), 1), (scipy.sparse.linalg.aslinearoperator(M), 4)):
         with counting(Counts()) as counts:
             linear_map(operator).forward(np.ones((9, 4)))

@@ -43,7 +43,7 @@ def in_time_for(operations: float, ask: Callable[[], Any], monkeypatch: pytest.M
     ],
     ids=["gram", "sparse gram", "eigenvalues", "singular values", "norm"],
 )
-def test_what_takes_long_is_asked_for_in_operations(
+def test_expensive_work_is_checked_against_the_deadline_in_operations(
     matrix: Any,
     ask: Callable[[LinearMap], Any],
     operations: float,

@@ -179,7 +179,7 @@ def test_numbers_too_large_to_be_added_up_are_finite_all_the_same() -> None:
     "dtype", ["<f4", ">f4", "<f8", ">f8", "f2", "i1", "u2", "i8", "?", "<c8", ">c16"]
 )
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_sums_are_in_double_precision_whatever_the_data_are(dtype: str, order: Any) -> None:
+def test_sums_are_in_double_precision_for_all_data(dtype: str, order: Any) -> None:
     """Blocks larger than what is converted at a time, in both directions."""
     rng = np.random.default_rng(1)
     shape = (1100, 1200)
@@ -207,7 +207,7 @@ def test_sums_are_in_double_precision_whatever_the_data_are(dtype: str, order: A
     np.testing.assert_allclose(A.row_norms, np.linalg.norm(exact, axis=1), rtol=1e-13)
 
 
-def test_single_precision_would_be_noticed() -> None:
+def test_single_precision_would_be_detected() -> None:
     """The bound above is tight enough: sums in single precision miss it by far."""
     data = np.random.default_rng(1).standard_normal((1100, 1200)).astype(np.float32)
     y = np.ones(1100)

@@ -53,6 +53,6 @@ def test_every_layout_gives_the_same_numbers(layout: str) -> None:
     assert found.in_memory and not found.explicit
 
 
-def test_a_constraint_asks_for_a_matrix() -> None:
+def test_a_constraint_requires_a_matrix() -> None:
     with pytest.raises(TypeError, match="C must be an array or a sparse matrix"):
         lopro.constraints.Polyhedron(sparse(), torch.asarray(Y))

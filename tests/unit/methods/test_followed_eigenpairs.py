@@ -79,7 +79,7 @@ class Once:
         return None, None
 
 
-def test_a_theorem_that_promises_something_of_the_steps_takes_exact_values() -> None:
+def test_a_theorem_on_the_steps_takes_exact_values() -> None:
     promised = lopro.solve(nearest(), method=lopro.LoPGD(Once(Claim(1.0, "a test"))), tol=1e-9)
     plain = lopro.solve(nearest(), method=lopro.LoPGD(Once(None)), tol=1e-9)
     assert promised.iterations == plain.iterations == 20

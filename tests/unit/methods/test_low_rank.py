@@ -192,7 +192,7 @@ def test_hessian_and_gradient_are_those_of_the_value(rng: Any, kind: str) -> Non
 
 
 @pytest.mark.parametrize("banded", [True, False])
-def test_the_proof_knows_the_least_eigenvalue_to_rounding(banded: bool) -> None:
+def test_the_proof_bounds_the_least_eigenvalue_to_rounding(banded: bool) -> None:
     """The second difference has the least eigenvalue ``2 - 2 cos(pi / (n + 1))``."""
     n = 300
     S = scipy.sparse.diags_array(

@@ -273,7 +273,7 @@ def test_zero_is_the_answer_where_it_is_feasible() -> None:
     assert result.certificate.lower_bound == 0.0
 
 
-def test_infeasible_radius_is_noticed() -> None:
+def test_an_infeasible_radius_is_detected() -> None:
     rng = np.random.default_rng(0)
     A = rng.standard_normal((20, 5))
     problem = problem_of(aslinearoperator(A), rng.standard_normal(20), 0.1)

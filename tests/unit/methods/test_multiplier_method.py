@@ -114,7 +114,7 @@ def test_patience_is_for_updates_without_progress(line: Line, x0: float) -> None
 
 @pytest.mark.parametrize("patience", [3, 10])
 @pytest.mark.parametrize(("line", "x0"), CASES)
-def test_it_gives_up_when_nothing_gets_better(line: Line, x0: float, patience: int) -> None:
+def test_it_ends_when_nothing_improves(line: Line, x0: float, patience: int) -> None:
     """With ``tol = 0`` it goes on to the limits of rounding, and ``patience`` updates beyond."""
     method = MultiplierMethod(patience=patience)
     result = lopro.solve(line.problem, np.array([x0]), method, tol=0, max_iter=20_000)

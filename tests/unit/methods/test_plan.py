@@ -52,7 +52,7 @@ def small(rng: Any) -> Problem:
     return Problem(LeastSquares(A, b), Polyhedron(G, np.full(15, 0.1)))
 
 
-def test_methods_without_fit_are_asked_to_check(rng: Any) -> None:
+def test_methods_without_fit_are_checked(rng: Any) -> None:
     problem = small(rng)
     fit = fit_of(Mine(), problem, "mine")
     assert fit is not None and fit.method == Mine() and fit.reason == "mine" and fit.cost is None
@@ -62,7 +62,7 @@ def test_methods_without_fit_are_asked_to_check(rng: Any) -> None:
     assert lopro.solve(problem, method=Mine()).status is lopro.Status.SCHEDULE_DONE
 
 
-def test_what_does_not_fit_is_told_in_words_without_an_exception(rng: Any) -> None:
+def test_methods_that_do_not_fit_give_a_reason_without_an_exception(rng: Any) -> None:
     problem = Problem(Logistic(np.eye(2), np.ones(2)), ResidualBall(np.eye(2), np.zeros(2), 1.0))
     forms = Forms(problem)
     assert forms.program_obstacle == "the objective is not given by a matrix P"
@@ -78,7 +78,7 @@ def test_what_does_not_fit_is_told_in_words_without_an_exception(rng: Any) -> No
     assert Forms(matrix).composite_obstacle == "second-order methods take vectors of a known size"
 
 
-def test_highs_is_not_asked_for_quadratic_programs(rng: Any) -> None:
+def test_highs_is_not_used_for_quadratic_programs(rng: Any) -> None:
     problem, highs = small(rng), ProgramEngines(engines=("highs",))
     assert highs.fit(problem) is None
     with pytest.raises(lopro.MissingCapabilityError, match="HiGHS solves linear programs only"):
@@ -260,7 +260,7 @@ def test_the_images_of_few_squares_are_variables_of_a_sparse_program(rng: Any) -
     assert slope + result.multipliers[1] == pytest.approx(np.zeros(200), abs=1e-6)
 
 
-def test_an_empty_set_under_few_squares_is_told_with_the_multipliers_of_its_own_rows(
+def test_an_empty_set_under_few_squares_is_reported_with_the_multipliers_of_its_own_rows(
     rng: Any,
 ) -> None:
     f = factor_model(rng, 60)[0].objective

@@ -263,7 +263,7 @@ def test_dense_programs_go_to_piqp_first_unless_they_are_large_quadratics_over_f
         assert line.endswith(" s")
 
 
-def test_small_conic_forms_are_asked_for_what_newton_does_not_prove() -> None:
+def test_small_conic_forms_follow_where_newton_proves_nothing() -> None:
     rng = np.random.default_rng(0)
     for samples, asked in ((100, True), (20_000, False)):
         X, labels = (

@@ -215,7 +215,7 @@ def test_explain_says_which_and_why() -> None:
     assert "NearestSemidefinite(): a squared distance" in lopro.explain(distance)
 
 
-def test_what_explain_says_is_what_happens() -> None:
+def test_explain_agrees_with_solve() -> None:
     """An engine that is named first is the one that decides, where it proves enough."""
     C = np.random.default_rng(0).standard_normal((60, 60))
     problem = program(C + C.T, diagonal_is(60, 1.0))

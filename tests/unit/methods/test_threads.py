@@ -43,7 +43,7 @@ def test_one_thread_limits_all_and_restores() -> None:
 
 @pytest.mark.parametrize("first", [one_pool, one_thread])
 @pytest.mark.parametrize("second", [one_pool, one_thread])
-def test_who_leaves_last_restores(first: Any, second: Any) -> None:
+def test_the_last_block_to_end_restores_the_limits(first: Any, second: Any) -> None:
     """Blocks of two threads may overlap in any way; a limit is not taken for what was there before."""
     with threadpool_limits(limits=2):
         before = threads("scipy"), threads("numpy")

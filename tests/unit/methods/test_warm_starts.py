@@ -197,7 +197,7 @@ def test_multipliers_that_do_not_fit_are_refused() -> None:
         lopro.solve(Problem(f, curved), multipliers0=[np.ones(1)])
 
 
-def test_a_method_without_multipliers_says_so() -> None:
+def test_a_method_without_multipliers_gives_a_warning() -> None:
     f, half = SquaredDistance(np.ones(2)), Polyhedron([[1.0, 1.0]], [1.0])
     result = lopro.solve(
         Problem(f, half), method=lopro.LoPGD(), max_iter=50, multipliers0=[np.ones(1)]

@@ -74,7 +74,7 @@ def test_optimal_weights_are_completed(seed: int, share: float) -> None:
     assert "feasible" in source
 
 
-def test_less_is_given_up_from_one_search_to_the_next(rng: np.random.Generator) -> None:
+def test_the_share_decreases_from_one_search_to_the_next(rng: np.random.Generator) -> None:
     """It goes on from where it stands, unless the features in use are others."""
     known = constructed(rng, 10, 4, 2)
     search, slack = search_for(known.problem.objective), on_the_support(known)
@@ -170,9 +170,7 @@ def test_what_lowered_weights_cost(share: float, rng: np.random.Generator) -> No
 
 
 @pytest.mark.parametrize("share", [0.3, 1e-3])
-def test_lowered_weights_give_up_the_share_in_two_parts(
-    share: float, rng: np.random.Generator
-) -> None:
+def test_lowered_weights_use_the_share_in_two_parts(share: float, rng: np.random.Generator) -> None:
     """M4: ``(1 - eta) w - delta 1``, where eta and what ``delta sum t`` costs of the value add up to it."""
     loss = all_pairs(*classes(0, 20, 4))
     n, fun = loss.targets.shape[0], 0.7

@@ -105,7 +105,7 @@ def test_the_bound_tends_to_the_optimum(case: Any) -> None:
     assert result.certificate.lower_bound == pytest.approx(optimum, rel=1e-6, abs=3e-8)
 
 
-def test_a_tiny_feature_that_tells_everything_is_not_overlooked() -> None:
+def test_a_tiny_feature_that_separates_the_classes_is_used() -> None:
     """Without the norm the scale of a feature must not matter, however small it is beside others."""
     X, labels = classes(8, 12, 3, shift=0.0)
     X[:, 2] = 1e-6 * labels

@@ -28,7 +28,7 @@ def test_a_metric_from_labels() -> None:
     assert {0, 1} <= set(result.features.tolist())
 
 
-def test_all_ways_to_say_the_same() -> None:
+def test_all_equivalent_calls_agree() -> None:
     X, labels = classes(1, 12, 4)
     i, j = np.triu_indices(12, 1)
     targets = np.where(labels[i] == labels[j], 0.0, 2.0)

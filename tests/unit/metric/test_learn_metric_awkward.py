@@ -113,7 +113,7 @@ def test_units_of_all_features_together(size: float) -> None:
 
 
 @pytest.mark.parametrize("apart", [1e-3, 1e-6, 1e-8])
-def test_no_bound_passes_what_the_difference_of_two_features_tells(apart: float) -> None:
+def test_no_bound_exceeds_that_of_the_difference_of_two_features(apart: float) -> None:
     """Two features agree almost, and where they do not is the class: ``f`` is almost zero at a ``v v'``.
 
     In the squares of the differences that direction is no larger than rounding.

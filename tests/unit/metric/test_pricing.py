@@ -44,7 +44,7 @@ def test_the_price_of_a_feature_beside_one_other_by_hand(pull: float) -> None:
     assert found == pytest.approx([q / (1.0 + x**2)], rel=1e-9)
 
 
-def test_a_feature_is_wanted_if_and_only_if_it_helps() -> None:
+def test_a_feature_violates_if_and_only_if_it_lowers_the_optimum() -> None:
     answers = []
     for seed in range(12):
         known = constructed(np.random.default_rng(seed), 8, 5, 2, tau=0.5)
@@ -62,7 +62,7 @@ def test_a_feature_is_wanted_if_and_only_if_it_helps() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_nobody_is_wanted_at_the_optimum(seed: int) -> None:
+def test_no_feature_violates_at_the_optimum(seed: int) -> None:
     known = constructed(np.random.default_rng(seed), 12, 4, 2)
     objective = known.problem.objective
     used = np.flatnonzero(np.diag(known.A)).tolist()
@@ -72,7 +72,7 @@ def test_nobody_is_wanted_at_the_optimum(seed: int) -> None:
 
 
 @pytest.mark.parametrize("singular", [True, False])
-def test_prices_answer_the_question_they_are_asked(
+def test_prices_decide_whether_a_feature_lowers_the_optimum(
     singular: bool, rng: np.random.Generator
 ) -> None:
     """Whether some x makes ``q(x) + rho (1 + |x|^2)`` negative: the same by CVXPY."""

@@ -40,7 +40,7 @@ def test_the_rank_one_start_has_no_units(exponent: int) -> None:
     np.testing.assert_array_equal(2.0**exponent * scaled, v)
 
 
-def test_the_rank_one_start_is_given_up_when_it_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_rank_one_start_ends_when_it_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fifth of the time that is left, and as many steps as fit into the work."""
     loss, seen = all_pairs(*classes(3, 10, 25, shift=0.0)), []
     solve = scipy.optimize.linprog

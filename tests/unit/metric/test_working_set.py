@@ -84,7 +84,7 @@ def test_points_with_exact_zeros_are_semidefinite_from_the_beginning(iterations:
     assert np.array_equal(lifted[off], B[off])
 
 
-def test_who_has_come_back_stays() -> None:
+def test_a_feature_added_again_is_kept() -> None:
     work = working_problem([0, 5, 6])
     work.solve(1e-8, tick=lambda: True)
     work.join(np.array([1]))

@@ -289,7 +289,7 @@ def test_gauges_where_shortening_does_not_help() -> None:
 # Choice and refusals.
 
 
-def test_auto_takes_it_for_operators_and_says_so() -> None:
+def test_auto_takes_it_for_operators_and_reports_it() -> None:
     problem = Problem(TotalVariation((8, 8)), ResidualBall(as_operator(blur(8)), picture(8), 0.1))
     result = lopro.solve(problem, tol=1e-3)
     assert result.success and "-> ADMM" in result.method
@@ -316,7 +316,7 @@ def test_small_or_sparse_matrices_go_to_other_methods_and_large_operators_do_not
     assert isinstance(lopro.Auto().choose(by_products), ADMM)
 
 
-def test_what_it_cannot_do_is_said() -> None:
+def test_problems_that_it_cannot_solve_are_refused() -> None:
     smooth = lopro.objectives.Logistic(np.eye(2), np.array([1.0, -1.0]))
     with pytest.raises(MissingCapabilityError, match="prox"):
         ADMM().check(Problem(smooth + lopro.objectives.L1Norm(shape=(2,))))

@@ -233,7 +233,7 @@ def test_two_sided_bounds_are_complemented() -> None:
     )
 
 
-def test_alternating_directions_ask_for_a_prox_and_a_formula() -> None:
+def test_alternating_directions_require_a_prox_and_a_formula() -> None:
     ball = ResidualBall(np.eye(2), np.zeros(2), 1.0)
     with pytest.raises(MissingCapabilityError, match="no closed form"):
         AlternatingDirections().check(Problem(L1Norm(), ball))

@@ -70,7 +70,7 @@ def test_offsets_without_a_map(norm: type) -> None:
 
 
 @pytest.mark.parametrize("norm", [L1Norm, LInfNorm])
-def test_minorants_and_radii_know_the_offset(norm: type) -> None:
+def test_minorants_and_radii_include_the_offset(norm: type) -> None:
     rng, b = np.random.default_rng(0), np.array([3.0, -1.0])
     f = norm(b=b)
     for _ in range(50):

@@ -68,7 +68,7 @@ def test_no_sign_pattern_is_infeasible_at_once(sigma, dtype):
     assert lopro.bpdn(A, y, 0.3, nonneg=True, tol=1e-3).success
 
 
-def test_polyhedra_and_balls_that_do_not_meet_are_told_from_those_that_touch():
+def test_polyhedra_and_balls_that_do_not_meet_are_distinguished_from_those_that_touch():
     ball = ResidualBall(np.eye(2), np.zeros(2), 1.0)
     for height, empty in ((1.1, True), (1.0 - 1e-6, False)):
         both = Intersection(ball, Polyhedron(np.array([[-1.0, 0.0]]), np.array([-height])))

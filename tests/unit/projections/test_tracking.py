@@ -268,7 +268,7 @@ def test_no_bound_is_claimed_from_values_of_minorants():
         solved(approximate=False)
 
 
-def test_a_cone_that_follows_pairs_says_so():
+def test_a_cone_that_tracks_pairs_reports_it():
     assert PSDCone(100, accuracy=0.1).approximate
     assert not PSDCone(100).approximate and not PSDCone(100, Distance(), 0.1).approximate
 

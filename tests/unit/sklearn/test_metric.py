@@ -51,7 +51,7 @@ def test_it_is_learn_metric(data):
     assert model.n_projections_ == expected.counts.projections
 
 
-def test_pairs_and_labels_say_the_same(data):
+def test_pairs_and_labels_give_the_same_answer(data):
     by_label = SparseMetricLearner(l1=0.02, tol=1e-6).fit(*data)
     by_pair = SparseMetricLearner(l1=0.02, tol=1e-6).fit(*pairs_of(*data))
     assert by_pair.objective_ == pytest.approx(by_label.objective_, rel=1e-5)

@@ -168,7 +168,7 @@ def test_it_agrees_with_cvxpy():
     assert count >= 2 and worst <= 1e-3
 
 
-def test_it_says_what_is_missing():
+def test_missing_properties_are_named():
     half = Polyhedron(np.array([[1.0, 0.0]]), np.zeros(1))
     problem = Problem(Linear(np.array([-1.0, 0.0])), half)
     with pytest.raises(lopro.MissingCapabilityError, match="ApproximateSharpness needs a bound"):

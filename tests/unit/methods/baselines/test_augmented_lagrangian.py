@@ -169,7 +169,7 @@ def test_members_have_multipliers_of_their_own(rng):
     assert result.fun == pytest.approx(lopro.solve(problem, tol=1e-8).fun, abs=2e-6)
 
 
-def test_it_says_what_is_missing_and_checks_its_parameters():
+def test_missing_properties_are_named_and_parameters_checked():
     rough = FunctionConstraint(lambda x: float(abs(x).max()) - 1.0, np.sign, shape=(2,))
     with pytest.raises(lopro.MissingCapabilityError, match="AugmentedLagrangian needs constraints"):
         lopro.solve(Problem(Linear(np.ones(2)), rough), method=AugmentedLagrangian())

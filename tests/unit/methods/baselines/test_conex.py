@@ -223,7 +223,7 @@ def test_a_ball_and_a_prox_exclude_each_other():
         ExtrapolatedDescent(1.0, 1.0, Ball(np.zeros(2), 1.0), split=True)
 
 
-def test_it_says_what_is_missing(rng):
+def test_missing_properties_are_named(rng):
     half = Polyhedron(np.array([[1.0, 0.0]]), np.zeros(1))
     with pytest.raises(lopro.MissingCapabilityError, match="ConEx needs a bound on the norm"):
         lopro.solve(Problem(Linear(np.array([-1.0, 0.0])), half), method=ConEx())

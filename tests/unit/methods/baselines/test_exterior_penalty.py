@@ -53,7 +53,7 @@ def test_bounds_at_every_stage(make):
 
 
 @pytest.mark.parametrize("make", KNOWN)
-def test_they_are_sharp_enough_to_notice(make):
+def test_they_are_not_loose(make):
     """Not a hundred times loose: the violation is near its bound once the penalty is stiff."""
     assert worst_ratio(make, ExteriorPenalty(6, stiffness=1.0)) >= 0.1
 
@@ -98,7 +98,7 @@ def test_it_agrees_with_cvxpy():
     assert count >= 8 and worst <= 1e-5
 
 
-def test_it_says_what_is_missing():
+def test_missing_properties_are_named():
     rough = FunctionConstraint(lambda x: float(abs(x).max()) - 1.0, np.sign, shape=(2,))
     with pytest.raises(
         lopro.MissingCapabilityError, match="ExteriorPenalty needs constraints that are smooth or"

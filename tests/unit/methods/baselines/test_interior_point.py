@@ -68,7 +68,7 @@ def test_it_agrees_with_cvxpy_on_every_random_problem_of_known_structure():
     assert {c for _, c in kinds} >= {"cone", "ball_and_halfspace", "thin_ball", "simplex"}
 
 
-def test_a_wrong_translation_is_noticed():
+def test_a_wrong_translation_is_detected():
     """Negative control: with half of the quadratic the same comparison objects, almost always."""
     count = 0
     for case in itertools.islice((c for c in applicable(0) if c.name.startswith("distance/")), 6):
@@ -134,7 +134,7 @@ def spoiled_bounds(known, monkeypatch, *, repaired: bool) -> list[float]:
 
 
 @pytest.mark.parametrize("make", [t3, t4, t6_ellipsoid, t9])
-def test_bounds_hold_whatever_the_solver_says(make, monkeypatch):
+def test_bounds_hold_for_any_answer_of_the_solver(make, monkeypatch):
     assert max(spoiled_bounds(make(), monkeypatch, repaired=True)) <= 1e-10
 
 

@@ -116,7 +116,7 @@ def test_cells_and_lengths():
 
 
 @pytest.mark.parametrize("feasible", [True, False])
-def test_projections_are_those_it_promises_by_both_counts(feasible):
+def test_the_number_of_projections_is_the_documented_one_by_both_counts(feasible):
     known = t3()
     calls = count_projections(known.constraint)
     grid = LogScaleGrid(budget=64)
@@ -134,7 +134,7 @@ def test_it_agrees_with_cvxpy():
     assert count >= 2 and worst <= 0.05
 
 
-def test_it_says_what_is_missing():
+def test_missing_properties_are_named():
     half = Polyhedron(np.array([[1.0, 0.0]]), np.zeros(1))
     with pytest.raises(
         lopro.MissingCapabilityError, match="LogScaleGrid needs a bound on the norm"

@@ -200,7 +200,7 @@ def test_budgets_end_it_with_a_feasible_point(rng):
     assert lopro.solve(problem, method=method, tol=0.0, time_limit=1e-9).iterations == 1
 
 
-def test_it_says_what_it_is_for(rng):
+def test_other_problems_are_refused(rng):
     ball = small(rng).constraint
     box = Polyhedron.box(-np.ones(60), np.ones(60))
     for problem in (Problem(Linear(np.ones(60)), ball), Problem(L1Norm(), box)):
