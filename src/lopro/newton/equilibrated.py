@@ -111,7 +111,7 @@ class Equilibrated:
 
     def back(self, outcome: Outcome) -> Outcome:
         """Convert an outcome for y to one for x."""
-        s, bound, found = self.sizes, outcome.bound, outcome.certificate
+        s, bound, certificate = self.sizes, outcome.bound, outcome.certificate
         if not bound.holds_everywhere:
             units = bound.units
             if units is not None:
@@ -120,16 +120,18 @@ class Equilibrated:
                 bound, slopes=bound.slopes / s, centre=bound.centre * s, units=units
             )
         ray = outcome.ray
-        if isinstance(found, Emptiness):
+        if isinstance(certificate, Emptiness):
             # |r_j / s_j| <= |r_j| / min s: the smaller radius holds for x.
-            found = dataclasses.replace(found, residual=found.residual / float(s.min()))
+            certificate = dataclasses.replace(
+                certificate, residual=certificate.residual / float(s.min())
+            )
             sets = [term for term in self.given.terms if term.is_set]
             ray = self._back(sets, cast("Sequence[Array]", ray))
         elif isinstance(ray, np.ndarray):
             ray = ray * s
         v = self._back(self.given.terms, outcome.multipliers)
         return dataclasses.replace(
-            outcome, x=outcome.x * s, multipliers=v, bound=bound, certificate=found, ray=ray
+            outcome, x=outcome.x * s, multipliers=v, bound=bound, certificate=certificate, ray=ray
         )
 
     def _back(self, terms: Sequence[Term], multipliers: Sequence[Array]) -> tuple[Array, ...]:

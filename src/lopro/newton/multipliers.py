@@ -271,14 +271,14 @@ class _OuterLoop:
     def _violations(self, state: Evaluation) -> list[float]:
         """Return the residual ``|v - u| / beta`` of each term in units of x, relative to its size."""
         length = max(self.length, norm(state.point.x))
-        found = []
+        violations = []
         pairs = zip(self.multipliers, state.duals, strict=True)
         sizes = zip(self.problem.terms, self.penalties, self.norms, strict=True)
         for (u, v), (term, beta, norms) in zip(pairs, sizes, strict=True):
             moved = np.abs(v - u) / (beta * norms)
             size = float(moved.max(initial=0.0)) if term.separable else norm(moved)
-            found.append(size / length if length > 0.0 else size)
-        return found
+            violations.append(size / length if length > 0.0 else size)
+        return violations
 
     def _grow(self, violations: Sequence[float], state: Evaluation) -> None:
         """Increase the penalties of terms whose residual decreases too slowly, unless rounding forbids it."""

@@ -153,37 +153,37 @@ class _ProgramRun:
         """Return the outcome that ends the run; None if the answer proves too little."""
         solution = answer.finite and not (answer.status.empty or answer.status.unbounded)
         x, v = answer.x[: self.size], self.split(answer.rows, answer.box)
-        if solution and (found := self._proved_from_data(answer, x, v)) is not None:
-            return found
-        found = without_solution(self.program, self.problem, answer)
-        if found is not None and found.status is Status.UNBOUNDED:
+        if solution and (outcome := self._proved_from_data(answer, x, v)) is not None:
+            return outcome
+        outcome = without_solution(self.program, self.problem, answer)
+        if outcome is not None and outcome.status is Status.UNBOUNDED:
             left = None if self.seconds is None else self.deadline.left
-            found = _from_a_point(self.program, found, left)
-        if found is not None and found.status is not Status.STOPPED:
-            return found
-        if found is not None and isinstance(found.certificate, Emptiness):
-            self.excluded = _farther(self.excluded, found)
+            outcome = _from_a_point(self.program, outcome, left)
+        if outcome is not None and outcome.status is not Status.STOPPED:
+            return outcome
+        if outcome is not None and isinstance(outcome.certificate, Emptiness):
+            self.excluded = _farther(self.excluded, outcome)
         return self._proved(x, v) if solution else None
 
     def _proved_from_data(self, answer: Answer, x: Array, v: Image) -> Outcome | None:
         """Return the outcome that the data of the program prove, if it satisfies the tolerances."""
         if self.proof is None:
             return None
-        found = self.proof.outcome(x, answer.rows[: len(self.proof.upper)], v)
-        length = 0.0 if found is None or found.bound.flat else self.length()
-        if found is None or not found.proves(self.tol, self.feasibility, self.scale, length):
+        outcome = self.proof.outcome(x, answer.rows[: len(self.proof.upper)], v)
+        length = 0.0 if outcome is None or outcome.bound.flat else self.length()
+        if outcome is None or not outcome.proves(self.tol, self.feasibility, self.scale, length):
             return None
-        return dataclasses.replace(found, status=Status.CONVERGED)
+        return dataclasses.replace(outcome, status=Status.CONVERGED)
 
     def _proved(self, x: Array, v: Image) -> Outcome | None:
         """Return the outcome that Newton's method proves, if it satisfies the tolerances."""
         length, mu = self.length(), None if self.proof is None else self.proof.convexity
         accuracy = self.tol, self.feasibility, Target(self.tol, self.scale).scale, length
-        found = prove(self.problem(), x, v, *accuracy, mu, lambda: self.deadline.passed)
-        if found.status is Status.CONVERGED:
-            return found
-        if self.best is None or found.better(self.best, self.feasibility, length):
-            self.best = found
+        outcome = prove(self.problem(), x, v, *accuracy, mu, lambda: self.deadline.passed)
+        if outcome.status is Status.CONVERGED:
+            return outcome
+        if self.best is None or outcome.better(self.best, self.feasibility, length):
+            self.best = outcome
         return None
 
     def outcome(self) -> Outcome:

@@ -58,13 +58,13 @@ def farkas_multipliers(
         Multipliers of two consecutive outer steps.
     """
     pairs = zip(problem.terms, before, after, strict=True)
-    found = [(term, b - a) for term, a, b in pairs if term.is_set]
-    sets = [term for term, _ in found]
-    size = max((float(np.abs(y).max(initial=0.0)) for _, y in found), default=0.0)
+    moves = [(term, b - a) for term, a, b in pairs if term.is_set]
+    sets = [term for term, _ in moves]
+    size = max((float(np.abs(y).max(initial=0.0)) for _, y in moves), default=0.0)
     known = all(t.is_identity or entries_of(t.D) is not None for t in sets)
     if not known or size == 0.0:
         return None
-    y = _corrected(sets, [moved / size for _, moved in found], problem.size)
+    y = _corrected(sets, [move / size for _, move in moves], problem.size)
     support = sum(t.conjugate(v) for t, v in zip(sets, y, strict=True))
     residual = _residual(sets, y, problem.size)
     # The check with rounding bounds is expensive: it is made where the estimate suggests success.

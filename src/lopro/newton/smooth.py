@@ -134,8 +134,8 @@ class SmoothSum:
         slopes = [part.along(x, own, d, moved) for (part, own), (_, moved) in pairs]
 
         def derivatives(t: float) -> tuple[float, float]:
-            found = [slope(t) for slope in slopes]
-            return sum(f for f, _ in found), sum(s for _, s in found)
+            values = [slope(t) for slope in slopes]
+            return sum(first for first, _ in values), sum(second for _, second in values)
 
         return derivatives
 

@@ -156,10 +156,10 @@ def _outcomes_of(
             outcome = prove(problem, x, v, *accuracy, convexity, stopped)
             yield dataclasses.replace(outcome, steps=state.steps + outcome.steps)
         elif before is not None and rounds in _CHECKS:
-            found = _without_solution(problem, before, state, feasibility)
-            if found is not None and found.status is not Status.STOPPED:
-                yield found
-            excluded = found or excluded
+            claim = _without_solution(problem, before, state, feasibility)
+            if claim is not None and claim.status is not Status.STOPPED:
+                yield claim
+            excluded = claim or excluded
         before = state
     if state is not None and not yielded:
         x, v = state.point.x, state.multipliers
@@ -269,9 +269,9 @@ def _without_solution(
     """
     x, v = after.point.x, after.multipliers
     if after.violation > 0.5 * before.violation > 0.0:
-        found = farkas_multipliers(problem, before.multipliers, v)
-        if found is not None and found[1].radius > 0.0:
-            y, emptiness = found
+        farkas = farkas_multipliers(problem, before.multipliers, v)
+        if farkas is not None and farkas[1].radius > 0.0:
+            y, emptiness = farkas
             status = Status.INFEASIBLE if emptiness.proved else Status.STOPPED
             return _with(_outcome(problem, x, v, 0.0, status, after.steps), emptiness, y)
     if after.stationarity > 0.5 * before.stationarity > 0.0:

@@ -82,11 +82,11 @@ def violation(problem: Composite, x: Array, units: Units | None = None) -> Viola
             continue
         image = term.image(x)
         if isinstance(term.atom, Interval):
-            found = _of_interval(problem, term, x, image, units)
+            current = _of_interval(problem, term, x, image, units)
         else:
             excess = float(term.distance(image))
-            found = Violation(excess / _size(term, x, image) if excess > 0.0 else 0.0, excess)
-        worst = worst.and_also(found)
+            current = Violation(excess / _size(term, x, image) if excess > 0.0 else 0.0, excess)
+        worst = worst.and_also(current)
     return worst
 
 
@@ -103,10 +103,10 @@ def _of_interval(
         if entries is None and not term.is_identity:
             # For operators, estimated norms of the rows times the norm of the point.
             sizes = term.row_norms * norm(x) + np.abs(np.where(excess > 0.0, side, 0.0))
-            found = Violation(float(relative(excess, sizes).max()), float(excess.max()))
+            current = Violation(float(relative(excess, sizes).max()), float(excess.max()))
         else:
-            found = of_rows(entries, x, excess, side, lambda: units or units_of(problem))
-        worst = worst.and_also(found)
+            current = of_rows(entries, x, excess, side, lambda: units or units_of(problem))
+        worst = worst.and_also(current)
     return worst
 
 
@@ -142,7 +142,7 @@ _ROUNDS = 8
 def made_feasible(
     problem: Composite, x: Array, tolerance: float, units: Units | None = None
 ) -> Array:
-    """Return a point near ``x`` with a smaller relative violation; ``x`` itself if none is found.
+    """Return a point near ``x`` with a smaller relative violation; ``x`` itself if there is none.
 
     Variables outside of their bounds are moved onto them. Then the residuals of equations and violated rows
     are removed by the shortest step, measured for each variable in its unit, or in its absolute value if that

@@ -215,10 +215,10 @@ def implied_box(problem: Composite) -> VariableBounds:
 
 def _matrix_rows(problem: Composite) -> list[tuple[Matrix, Array, Array]]:
     """Return the rows of intervals with entries on the host."""
-    found = []
+    rows = []
     for term in problem.terms:
         if isinstance(term.atom, Interval) and not term.is_identity:
             M = host_matrix(term.D)
             if M is not None:
-                found.append((M, term.atom.lower, term.atom.upper))
-    return found
+                rows.append((M, term.atom.lower, term.atom.upper))
+    return rows

@@ -21,7 +21,7 @@ from lopro.newton.curvature import (
     Gram,
     Piece,
 )
-from lopro.newton.systems.iterative import refined
+from lopro.newton.systems.iterative import System, refined
 
 __all__ = ["DenseSystem", "RowSpaceSystem", "SystemOnDevice"]
 
@@ -59,13 +59,11 @@ class _UpdatedGram:
         return True
 
 
-class DenseSystem:
+class DenseSystem(System):
     """Solves by dense Cholesky factors."""
 
     def __init__(self, size: int) -> None:
-        self.size = size
-        self.factorisations = 0
-        self.products = 0
+        super().__init__(size)
         self._grams: dict[int, _UpdatedGram] = {}
         self._factor: Array | None = None
         self._last: tuple[Any, ...] = ()
@@ -115,13 +113,8 @@ class DenseSystem:
         return total
 
 
-class RowSpaceSystem:
+class RowSpaceSystem(System):
     """Solves with ``E + B' diag(h) B``, ``E`` diagonal, by a system of the size of the positive ``h``."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.factorisations = 0
-        self.products = 0
 
     def solve(
         self, pieces: Sequence[Piece], shift: float, rhs: Array, accuracy: float = 0.0
@@ -156,15 +149,13 @@ def _scaled_rows(gram: Gram) -> Array:
     return np.asarray(np.sqrt(gram.weights[used])[:, None] * dense(gram.B[used]))
 
 
-class SystemOnDevice:
+class SystemOnDevice(System):
     """Dense Cholesky on the device of the matrices; right-hand sides and solutions are on the host."""
 
     def __init__(self, size: int) -> None:
-        self.size = size
+        super().__init__(size)
         #: Assembles the pieces on the host, as a rule few rows.
         self._host = DenseSystem(size)
-        self.factorisations = 0
-        self.products = 0
 
     def solve(
         self, pieces: Sequence[Piece], shift: float, rhs: Array, accuracy: float = 0.0

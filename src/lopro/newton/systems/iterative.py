@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import numpy as np
 import scipy  # parts of it load when first used
@@ -16,14 +15,24 @@ from lopro.newton.curvature import LowRank, Piece, apply, diagonal
 __all__ = ["ConjugateGradients", "CorrectedSystem", "System", "refined"]
 
 
-class System(Protocol):
-    """Solves with ``H = sum of pieces + shift I``; reuses what has not changed since the last call."""
+class System:
+    """Solves with ``H = sum of pieces + shift I``; reuses what has not changed since the last call.
 
-    #: The numbers of factorisations and of products.
-    factorisations: int
-    products: int
+    Parameters
+    ----------
+    size : int
+        Number of variables.
+    """
 
-    def solve(self, pieces: Sequence[Piece], shift: float, rhs: Array, accuracy: float) -> Array:
+    def __init__(self, size: int) -> None:
+        self.size = size
+        #: The numbers of factorisations and of products.
+        self.factorisations = 0
+        self.products = 0
+
+    def solve(
+        self, pieces: Sequence[Piece], shift: float, rhs: Array, accuracy: float = 0.0
+    ) -> Array:
         """Return ``H^-1 rhs``; iterative solvers stop at this relative residual.
 
         Raises
@@ -31,7 +40,7 @@ class System(Protocol):
         SingularSystem
             Where ``H`` is not positive definite.
         """
-        ...
+        raise NotImplementedError
 
 
 #: Refinement ends at this relative residual, or where a correction does not halve the residual.
@@ -78,16 +87,16 @@ def refined(
     return x
 
 
-class ConjugateGradients:
+class ConjugateGradients(System):
     """Preconditioned conjugate gradients, to the accuracy that the Newton step requires."""
 
     def __init__(self, size: int, max_products: int = 1000) -> None:
-        self.size = size
+        super().__init__(size)
         self.max_products = max_products
-        self.factorisations = 0
-        self.products = 0
 
-    def solve(self, pieces: Sequence[Piece], shift: float, rhs: Array, accuracy: float) -> Array:
+    def solve(
+        self, pieces: Sequence[Piece], shift: float, rhs: Array, accuracy: float = 0.0
+    ) -> Array:
         """Return an approximation of ``H^-1 rhs``."""
         on_diagonal = diagonal(pieces, self.size) + shift
         largest = float(on_diagonal.max(initial=0.0))
@@ -106,13 +115,12 @@ class ConjugateGradients:
         return np.asarray(x)
 
 
-class CorrectedSystem:
+class CorrectedSystem(System):
     """Solves with ``H + V' C V`` for few rows ``V`` by solving with ``H`` (Woodbury identity)."""
 
     def __init__(self, base: System) -> None:
+        super().__init__(base.size)
         self.base = base
-        self.factorisations = 0
-        self.products = 0
 
     def solve(
         self, pieces: Sequence[Piece], shift: float, rhs: Array, accuracy: float = 0.0

@@ -15,6 +15,7 @@ import scipy  # parts of it load when first used
 
 from lopro.linalg.dense import EPS, Array, Matrix, SingularSystem
 from lopro.newton.curvature import ConstantMatrix, Diagonal, Piece
+from lopro.newton.systems.iterative import System
 
 __all__ = ["FixedPattern", "SparseSystem", "is_sparse", "pair_count"]
 
@@ -113,13 +114,11 @@ def _pairs(B: Matrix, size: int = 1) -> _Source:
 WIDEST = 40
 
 
-class SparseSystem:
+class SparseSystem(System):
     """Solves with sparse pieces that have the pattern of the first call."""
 
     def __init__(self, size: int, pieces: Sequence[Piece]) -> None:
-        self.size = size
-        self.factorisations = 0
-        self.products = 0
+        super().__init__(size)
         self.pattern = FixedPattern(size, pieces)
         self._order = self._narrowest()
         place = np.empty(size, dtype=np.int64)
