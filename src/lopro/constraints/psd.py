@@ -250,7 +250,11 @@ def _without_zero_rows(x: Array) -> Array:
     """Return a matrix without its zero rows and columns but one, which has the same set of eigenvalues."""
     if not isinstance(x, np.ndarray):
         return x
-    kept = np.flatnonzero(x.any(axis=0) | x.any(axis=1))
+    rows = x.any(axis=1)
+    if np.count_nonzero(rows) >= len(x) - 1:
+        return x
+    # Columns outside of these rows are zero: one pass over the matrix suffices.
+    kept = np.flatnonzero(rows | x[rows].any(axis=0))
     if len(kept) >= len(x) - 1:
         return x
     dropped = np.setdiff1d(np.arange(len(x)), kept)[:1]

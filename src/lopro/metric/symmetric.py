@@ -26,7 +26,7 @@ _MANY = 400
 
 
 def features_in_use(A: Array) -> Indices | None:
-    """Return the nonzero rows of a large matrix, at least one; None for a small or a dense matrix.
+    """Return the nonzero rows and columns of a large matrix, at least one; None if it is small or dense.
 
     Examples
     --------
@@ -39,7 +39,11 @@ def features_in_use(A: Array) -> Indices | None:
     """
     if not isinstance(A, np.ndarray) or len(A) <= _MANY:
         return None
-    used = np.flatnonzero(A.any(axis=0) | A.any(axis=1))
+    rows = A.any(axis=1)
+    if 2 * np.count_nonzero(rows) >= len(A):
+        return None
+    # Other rows are zero, so that the columns in use are those of these rows: one pass over the matrix.
+    used = np.flatnonzero(rows | A[rows].any(axis=0))
     if 2 * len(used) >= len(A):
         return None
     return used if used.size else np.zeros(1, dtype=np.int64)

@@ -12,6 +12,7 @@ from lopro.core.deadline import Deadline, OutOfTime, using_clock
 from lopro.metric.loss_step import _ENTRIES, ByEntries
 from lopro.metric.pair_maps import Graph
 from lopro.metric.pairs import pair_loss
+from lopro.metric.symmetric import features_in_use
 from lopro.metric.working_set import prices
 
 
@@ -66,3 +67,14 @@ def test_pricing_ends_when_the_time_is_up(rng):
     S, M = np.eye(3), rng.standard_normal((3, 500))
     with using_clock(Clock(20)), Deadline(1.0).active(), pytest.raises(OutOfTime):
         prices(S, M, -np.ones(500), 0.1)
+
+
+def test_features_in_use_are_those_of_nonzero_rows_and_columns():
+    A = np.zeros((500, 500))
+    assert features_in_use(A).tolist() == [0]
+    A[3, 400] = A[7, 7] = 1.0
+    assert features_in_use(A).tolist() == [3, 7, 400]
+    assert features_in_use(A.T).tolist() == [3, 7, 400]
+    A[:250, 0] = 1.0
+    assert features_in_use(A) is None
+    assert features_in_use(A.T) is None
