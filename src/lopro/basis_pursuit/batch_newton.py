@@ -74,7 +74,7 @@ class Settings:
     columns_each: int = 2000
     #: The maximal number of steps; ten times as many change no count of `benchmarks.constants`.
     steps: int = 30
-    #: The largest support as a share of the rows; problems with a larger one are solved alone.
+    #: The largest support as a share of the rows; others are solved alone.
     support: float = 0.75
 
 

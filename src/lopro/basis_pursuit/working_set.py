@@ -52,13 +52,14 @@ class Settings:
     path: int = 60
     #: The factor of alpha after a round of a path with settled signs (0.99, no descent).
     descent: float = 0.7
-    #: Operations (rows squared times columns) of programs that are as fast as a path, and as some rounds of a
-    #: path with a full support: one that exceeds a share of the rows in more than a number of rounds.
+    #: Operations (rows squared times columns) of programs that are as fast as a path (a certificate lost,
+    #: 1.00), and as some rounds of a path with a full support (1.00, 1.00): one that exceeds a share of the
+    #: rows (0.99, 1.00) in more than a number of rounds (1.00, 1.00).
     at_once: float = 5e7
     soon: float = 1e9
     full_share: float = 0.9
     full_rounds: int = 12
-    #: A path to a tiny radius is abandoned once its support exceeds this share of the rows.
+    #: A path to a tiny radius is abandoned once its support exceeds this share of the rows (1.00, 1.00).
     tiny_share: float = 0.6
 
 
