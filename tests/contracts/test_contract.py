@@ -11,7 +11,7 @@ import zlib
 
 import pytest
 from support.array_answers import CASES, outcome
-from support.array_calls import LIBRARIES, torch
+from support.array_calls import LIBRARIES, single, torch
 
 #: Without ``--all-pairs`` one case of this number runs; JAX compiles each of them first.
 ONE_IN = {"jax": 32, "jax-single": 32}
@@ -26,9 +26,14 @@ def test_a_case_on_a_library(name: str, library: str, request: pytest.FixtureReq
     outcome(name, *LIBRARIES[library])
 
 
+@pytest.mark.parametrize("precision", ["double", "single"])
 @pytest.mark.parametrize("name", CASES)
-def test_a_case_on_a_device(name: str, request: pytest.FixtureRequest) -> None:
+def test_a_case_on_a_device(name: str, precision: str, request: pytest.FixtureRequest) -> None:
     device = request.config.getoption("--device")
     if device is None:
         pytest.skip("no --device was given")
-    outcome(name, functools.partial(torch, device=device), 1e-6)
+    there = functools.partial(torch, device=device)
+    if precision == "double":
+        outcome(name, there, 1e-6)
+    else:
+        outcome(name, single(there), 1e-3)
