@@ -1,7 +1,6 @@
 """The arithmetic of claims: bounds, violations, emptiness, rays, rounding, and the tolerances of all of them.
 
-No solver is imported here. Engines, methods, projections and interfaces take all their claims from this
-package.
+This package imports no solver. Engines, methods, projections and interfaces obtain all their claims from it.
 """
 
 from lopro.certificates.bound import Bound, bound_from

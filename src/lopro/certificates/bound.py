@@ -1,9 +1,9 @@
 """Lower bounds from multipliers, with the region in which they hold.
 
 For every v_i the sum of terms is at least ``<r, x> - sum g_i*(v_i)`` with ``r = sum D_i' v_i``, or, with a
-smooth part taken at a centre, at least ``L + <r, x - centre>``. The functions below are about r. Over the
-bounds of variables it costs its products with them; where f is strongly convex ``|r|^2 / (2 mu)``; what is
-left is kept with the centre: the bound decreases with the distance from it.
+smooth part linearised at a centre, at least ``L + <r, x - centre>``. The functions below bound the loss from
+r. Over the bounds of variables it is the products with them; if f is strongly convex, ``|r|^2 / (2 mu)``; the
+rest of r is kept with the centre: the bound decreases with the distance from it.
 """
 
 from __future__ import annotations
@@ -29,36 +29,38 @@ __all__ = ["Bound", "bound_from", "bound_over_rows", "sharpened", "unabsorbed"]
 #: The slopes and the centre of bounds that hold everywhere.
 _EMPTY = np.zeros(0)
 _EMPTY.flags.writeable = False
+#: Rows ``lower <= A x <= upper``.
+Rows: TypeAlias = "tuple[Any, Vector, Vector]"
 
 
 @dataclass(frozen=True, eq=False)
 class Bound:
     """``objective(z) >= value - sum_j slopes_j |z_j - centre_j|`` for every ``z`` in the constraints.
 
-    Without slopes and limit it holds everywhere. What is claimed of other points goes through `around`: a
-    bound is never compared with a point, or with an optimum, farther out than it was evaluated.
+    Without slopes and limit it holds everywhere. Claims about other points use `around`: a bound is never
+    compared with a point, or with an optimum, farther away than it was evaluated.
 
-    Solutions are taken to lie within ``R_j = 1e4 max(|x_j|, s_j)`` of a point ``x``, where ``s_j`` is the
-    unit of column j: so the charge ``sum_j slopes_j R_j`` is the same in all units of the variables.
+    Solutions are assumed to lie within ``R_j = 1e4 max(|x_j|, s_j)`` of a point ``x``, where ``s_j`` is the
+    unit of column j: the charge ``sum_j slopes_j R_j`` is then the same in all units of the variables.
 
     Parameters
     ----------
     value : float
-        What is proved at the centre.
+        The bound at the centre.
     slopes : array
-        The decrease of the bound per unit of distance, by variable; empty where there is none. Without
-        units only their norm counts, so that one number will do.
+        The decrease of the bound per unit of distance, by variable; empty if there is none. Without units
+        only their norm counts, and one number suffices.
     centre : array
         The point from which distances are measured.
     units : Units, optional
-        The units of the variables; None where the data cannot be read: then solutions are taken to lie
-        within ``1e4 |x|``, one radius for all variables.
+        The units of the variables; None if the data cannot be read: solutions are then assumed to lie within
+        ``1e4 |x|``, one radius for all variables.
     limit : float
-        It is known to hold for points within this distance of the centre only.
+        The bound holds only for points within this distance of the centre.
 
     Examples
     --------
-    The second variable is counted in units of 1e-6: its slope costs a millionth of what the first one costs.
+    The second variable has the unit 1e-6: its slope costs a millionth of the cost of the first one.
 
     >>> import numpy as np
     >>> from lopro.certificates import Bound, Units
@@ -86,12 +88,12 @@ class Bound:
 
     @cached_property
     def flat(self) -> bool:
-        """Whether nothing is lost with the distance."""
+        """Whether the bound does not decrease with the distance."""
         return not (self.slopes.size and self.slopes.any())
 
     @property
     def holds_everywhere(self) -> bool:
-        """Whether it holds for all points, without a loss."""
+        """Whether it holds for all points without a decrease."""
         return self.flat and math.isinf(self.limit)
 
     def within(self, radius: float) -> float:
@@ -99,9 +101,9 @@ class Bound:
         return self.value if self.flat else self.value - self.slope * radius
 
     def reach(self, x: Vector, fallback: float = 0.0) -> Vector:
-        """Return how far from a point solutions may be, by variable.
+        """Return the distances from a point within which solutions are assumed, by variable.
 
-        ``fallback`` is a length that is typical of variables whose units are not known.
+        ``fallback`` is a typical length of variables whose units are not known.
         """
         x = np.ravel(x)
         if self.units is None:
@@ -109,19 +111,19 @@ class Bound:
         return FARTHER * self.units.sizes(x, fallback)
 
     def around(self, x: Vector, fallback: float = 0.0) -> float:
-        """Return the bound as far around a point as solutions may be; minus infinity beyond its limit."""
+        """Return the bound over `reach` of a point; minus infinity beyond its limit."""
         if self.holds_everywhere:
             return self.value
         if not self.radius(x, fallback) > 0.0:
             return -math.inf
         if self.flat:
             return self.value
-        way = np.ravel(x) - np.ravel(self.centre)
+        move = np.ravel(x) - np.ravel(self.centre)
         if self.units is None:
-            lost = self.slope * (length(way) + FARTHER * max(length(np.ravel(x)), fallback))
+            lost = self.slope * (length(move) + FARTHER * max(length(np.ravel(x)), fallback))
         else:
-            lost = float(self.slopes @ (np.abs(way) + self.reach(x, fallback)))
-        return math.nextafter(self.value - lost * (1.0 + (len(way) + 8) * EPS), -math.inf)
+            lost = float(self.slopes @ (np.abs(move) + self.reach(x, fallback)))
+        return math.nextafter(self.value - lost * (1.0 + (len(move) + 8) * EPS), -math.inf)
 
     def radius(self, x: Vector, fallback: float = 0.0) -> float:
         """Return the radius of the largest ball around a point in which `around` holds; 0 for none."""
@@ -133,10 +135,6 @@ class Bound:
             return left
         used = slice(None) if self.units is None else self.slopes > 0.0
         return min(left, float(self.reach(x, fallback)[used].min()))
-
-
-#: Rows ``lower <= A x <= upper``.
-Rows: TypeAlias = "tuple[Any, Vector, Vector]"
 
 
 def bound_from(
@@ -151,7 +149,7 @@ def bound_from(
     x : array
         The point.
     box : VariableBounds, optional
-        What all points satisfy that the bound is to hold for.
+        Bounds that all points satisfy for which the bound has to hold.
     convexity : float
         A proved ``mu`` such that the function less ``mu/2 |x|^2`` is convex, or 0.
 
@@ -173,12 +171,12 @@ def bound_from(
     if box is not None:
         inside = np.clip(x, box.lower, box.upper)
         if not np.array_equal(inside, x):
-            # The formula below is one for points of the box.
+            # The formula below requires a point of the box.
             step = inside - x
             value = value + dot(at.gradient, step, at.error + EPS * np.abs(at.gradient))
             x = inside
         least, most = at.gradient - at.error, at.gradient + at.error
-        # Going down from x costs the positive part of the slope, up to the lower bound; and the reverse.
+        # Moving down from x to the lower bound costs the positive part of the slope; up, the negative part.
         down = _cost(np.maximum(most, 0.0), x, box.lower)
         up = _cost(np.maximum(-least, 0.0), box.upper, x)
         both = np.maximum(down, up)
@@ -193,13 +191,13 @@ def bound_from(
 
 
 def _cost(slope: Vector, upper: Vector, lower: Vector) -> Vector:
-    """Return ``slope (upper - lower)``, and 0 where there is no bound."""
+    """Return ``slope (upper - lower)``, and 0 if a bound is missing."""
     with np.errstate(invalid="ignore", over="ignore"):
         return np.where(np.isfinite(upper - lower), slope * (upper - lower), 0.0)
 
 
 def unabsorbed(at: Enclosure, box: VariableBounds) -> Vector:
-    """Return by how much the function may fall towards missing bounds, entry by entry.
+    """Return the slopes at which the function may decrease towards missing bounds, entry by entry.
 
     Examples
     --------
@@ -225,7 +223,7 @@ def bound_over_rows(
     units: Units,
     objective: Enclosure | None = None,
 ) -> Bound:
-    """Return the bound over the variables' own bounds and those that rows and the objective imply.
+    """Return the bound over the bounds of variables that are given or implied by rows and the objective.
 
     Parameters
     ----------
@@ -234,12 +232,12 @@ def bound_over_rows(
     own, implied : VariableBounds
         The bounds of the variables, and those that the rows imply.
     rows : callable
-        Gives the rows; called only if their implied bounds do not absorb the slope.
+        Returns the rows; called only if their implied bounds do not absorb the slope.
     units : Units
-        Those of the variables: they determine how far out a bound with slopes is used.
+        The units of the variables: they determine how far from x a bound with slopes is used.
     objective : Enclosure, optional
-        A linear objective at ``x``, its gradient exact. Feasible points have a value above a ceiling or
-        satisfy one row more, ``f(z) <= ceiling``: the bound is the ceiling or what holds there, if less.
+        A linear objective at ``x``, its gradient exact. A feasible point has a value above a ceiling or
+        satisfies one more row, ``f(z) <= ceiling``: the bound is the ceiling or that over the row, if less.
 
     Examples
     --------
@@ -270,7 +268,7 @@ def bound_over_rows(
 
 
 def _near(implied: VariableBounds, own: VariableBounds, x: Vector, far: Vector) -> VariableBounds:
-    """Return the implied bounds but those that are farther away than a bound with a slope is used."""
+    """Return the implied bounds, without those beyond the distance at which a bound with slopes is used."""
     far = np.where(far > 0.0, far, np.inf)
     lower = np.where(implied.lower >= x - far, implied.lower, own.lower)
     return VariableBounds(lower, np.where(implied.upper <= x + far, implied.upper, own.upper))

@@ -1,8 +1,8 @@
-"""Bounds of single variables: those that are given, and those that rows imply.
+"""Bounds of single variables: given ones, and those that rows imply.
 
 A row ``a'x <= u`` bounds each of its variables once the others are bounded on the side that makes the row
 small: ``a_j x_j <= u - min sum_{k != j} a_k x_k``. In ``sum_j x_ij = m_i``, ``x >= 0``, every ``x_ij`` is at
-most ``m_i``. What is found for one row is used in the others, until nothing new is found.
+most ``m_i``. Bounds from one row are used in the others, until no new bound follows.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ class VariableBounds:
         return bool(np.isfinite(self.lower).all() and np.isfinite(self.upper).all())
 
     def implied(self, blocks: Iterable[tuple[Any, Vector, Vector]]) -> VariableBounds:
-        """Return the box with missing bounds filled in where rows ``lower <= A x <= upper`` imply one.
+        """Return the box with missing bounds replaced by those that rows ``lower <= A x <= upper`` imply.
 
         Every point of the box that satisfies the rows is in the box that is returned: bounds are rounded
-        outwards. Bounds that are there stay as they are.
+        outwards. Finite bounds are not changed.
 
         Parameters
         ----------
         blocks : iterable of (A, lower, upper)
-            Dense or sparse matrices; large dense ones are left out.
+            Dense or sparse matrices; large dense ones are ignored.
 
         Examples
         --------
@@ -75,7 +75,7 @@ class VariableBounds:
 
 @dataclass(frozen=True, eq=False)
 class _RowEntries:
-    """Rows ``a'x <= side`` by their entries; a row with two sides is there twice."""
+    """Rows ``a'x <= side`` as lists of entries; a row with two sides becomes two rows."""
 
     row: Any
     column: Any
@@ -107,7 +107,7 @@ class _RowEntries:
         )
 
     def fill(self, box: VariableBounds) -> VariableBounds | None:
-        """Return the box with the bounds that follow at once from those it has; None where none does."""
+        """Return the box with the bounds that one pass over the rows adds; None if there are none."""
         i, j, a, m = self.row, self.column, self.a, len(self.sides)
         up = a > 0.0
         # The least contribution of each entry to its row, and whether it is unbounded.
@@ -121,7 +121,8 @@ class _RowEntries:
             return None
         sums, sizes = np.bincount(i, least, m), np.bincount(i, np.abs(least), m)
         longest = int(np.bincount(i, minlength=1).max())
-        # Sums of n terms are off by gamma_n times the sum of their sizes, and three operations follow.
+        # The error of a sum of n terms is at most gamma_n times the sum of their sizes; three operations
+        # follow.
         error = gamma(longest + 4) * (2.0 * sizes + np.abs(self.sides))
         r, k = i[used], j[used]
         room = (self.sides[r] - sums[r]) + least[used] + error[r] * (1.0 + 8.0 * EPS)

@@ -22,8 +22,8 @@ class Certificate:
     Attributes
     ----------
     gap : float
-        The value is at most so far above the optimal one; infinite where the point is not feasible or no
-        bound is known. It includes ``charge``.
+        The value exceeds the optimal one by at most this; infinite if the point is not feasible or no bound
+        is known. It includes ``charge``.
     relative_gap : float
         The gap over the sum of the absolute terms of the value; where that exceeds the tolerance, over a
         negligible share of a typical value if that is larger (`lopro.Problem`, ``gap_scale``).
@@ -34,19 +34,18 @@ class Certificate:
         ``(a'x - b)_+ / (sum_j |a_j| |x_j| + |b|)``, of a ball the excess over its own radius, of a
         matrix minus the least eigenvalue in units of its diagonal.
     source : str
-        How the bound is known.
+        How the bound was proved.
     radius : float
-        The bound holds for points within this distance of ``x``; infinite where it holds everywhere. A bound
+        The bound holds for points within this distance of ``x``; infinite if it holds everywhere. A bound
         that decreases with the distance holds in every variable within ``1e4 max(|x_j|, s_j)``, where ``s_j``
         is the unit of the data (`lopro.certificates.reach_units`): the radius is the smallest of these.
     absolute_violation : float
         The largest violation in the units of its own row.
     charge : float
-        What the violation may have gained: the multipliers times the violations. ``fun`` may lie below
-        ``lower_bound`` by so much.
+        The multipliers times the violations: ``fun`` may be below ``lower_bound`` by this amount.
     empty_within : float
-        No point within this distance of zero satisfies the constraints: multipliers prove that, but not that
-        there is none farther out. 0 where nothing is known.
+        No point within this distance of zero satisfies the constraints, as multipliers prove; there may be
+        one farther out. 0 if nothing is known.
 
     Examples
     --------
@@ -88,11 +87,11 @@ class Certificate:
         empty_within: float = 0.0,
         magnitude: float | None = None,
     ) -> Certificate:
-        """Build the certificate of a point with value ``fun``; the target says what gaps are relative to.
+        """Build the certificate of a point with value ``fun``; the target determines the relative gap.
 
-        ``gained`` is what the value may owe to the violation: it counts as a part of the gap. A lower bound
-        may pass the value by rounding, or by what was gained; more than that would show as a gap as well. A
-        point that violates the set by more than ``feasible``, relatively, has no gap: it proves nothing.
+        ``gained``, the charge for the violation, is a part of the gap. The lower bound may exceed the value
+        by rounding or by the charge. A point with a relative violation of more than ``feasible`` has no
+        finite gap: it proves nothing.
         """
         known = math.isfinite(lower_bound) and violation <= feasible
         gap = max(fun - lower_bound, 0.0) + gained if known else math.inf
@@ -108,7 +107,7 @@ class Certificate:
 
 
 class Status(enum.Enum):
-    """Why a run ended; of `lopro.solve`, the driver alone assigns it."""
+    """The reason why a run ended; only the driver assigns it in `lopro.solve`."""
 
     CONVERGED = "feasible, and the certified gap is below tol"
     SCHEDULE_DONE = "the method's schedule is complete; the gap is not certified below tol"
@@ -126,38 +125,38 @@ class Status(enum.Enum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """A point, its multipliers and what they prove.
+    """A point with its multipliers, and the bound that they prove.
 
     Attributes
     ----------
     status : Status
-        CONVERGED, INFEASIBLE or UNBOUNDED where that is proved; STALLED; or STOPPED where the time or the
-        steps that the caller grants were used up.
+        CONVERGED, INFEASIBLE or UNBOUNDED if that is proved; STALLED; or STOPPED when the limits of time or
+        steps were reached.
     x : array or tuple of arrays
         The point, in semidefinite programs the blocks of a matrix; the ray of a cone program that is
         UNBOUNDED.
     multipliers : array or sequence of arrays
-        Of the rows, one array for each term where there are several; of a cone program that is INFEASIBLE
-        those that exclude all points.
+        The multipliers of the rows, one array for each term if there are several; of a cone program that is
+        INFEASIBLE those that exclude all points.
     fun : float
         The value at the point: of the smooth part and of the norms among the terms.
     bound : Bound
-        What the multipliers prove. In semidefinite programs its limit is the largest trace.
+        The bound that the multipliers prove. In semidefinite programs its limit is the largest trace.
     charge : float
-        What the violation of the point can have gained.
+        The charge for the violation of the point.
     violation, absolute_violation : float
-        The largest violation, relative to what the rows compare and in the units of its own row.
+        The largest violation, relative to the terms of the row and in the units of the row.
     steps : int
         Newton steps, steps of the engine, or eigendecompositions.
     certificate : Emptiness or DescentRay, optional
-        The checked certificate of a problem without solution, whose vector is ``ray``; where the status is
+        The checked certificate of a problem without solution, whose vector is ``ray``; if the status is
         STOPPED, the radius within which multipliers exclude all points.
     ray : optional
         The multipliers that exclude all points, or the direction of descent.
     engine : str
-        What found the answer, where there are several.
+        The engine that computed the answer, if there are several.
     unit : float
-        What the gap is relative to, where it is not the value.
+        The denominator of the relative gap, if it is not the value.
     """
 
     status: Status
@@ -190,9 +189,9 @@ class Outcome:
         return self.fun + self.charge - self.bound.value
 
     def holds(self, tol: float, scale: Scale = 0.0, length: float = 0.0) -> bool:
-        """Whether gap and charge are small, as far out as solutions may be.
+        """Whether gap and charge are at most ``tol`` times the larger of the value and the scale.
 
-        Small means at most ``tol`` times the value or the scale, whichever is larger.
+        The gap is that of the bound over the region in which solutions are assumed (`Bound.around`).
         """
         return Target(tol, scale).reached(self.lacking(length), self.fun)
 
@@ -203,15 +202,15 @@ class Outcome:
         return self.violation <= feasibility and self.holds(tol, scale, length)
 
     def better(self, other: Outcome, feasibility: float, length: float = 0.0) -> bool:
-        """Whether this comes closer to a proof: feasible first, then what is lacking."""
+        """Whether this is closer to a proof: feasible before infeasible, then by what is lacking."""
         if (self.violation <= feasibility) != (other.violation <= feasibility):
             return self.violation <= feasibility
         return self.lacking(length) < other.lacking(length)
 
     def lacking(self, length: float = 0.0) -> float:
-        """Return the gap (the charge if larger) as far out as solutions may be.
+        """Return the gap, or the charge if that is larger, with the bound over `Bound.reach` of the point.
 
-        ``length`` is one that is typical of variables whose units are not known.
+        ``length`` is a typical length of variables whose units are not known.
         """
         value = self.fun + self.charge
         return max(value - self.bound.around(self.x, length), self.gap, self.charge)

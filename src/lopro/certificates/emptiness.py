@@ -1,11 +1,12 @@
-"""Emptiness: what multipliers of sets prove.
+"""Emptiness of an intersection of sets, proved by multipliers.
 
 If x is in all sets then ``<r, x> <= S`` with ``r = sum D_i' v_i`` and S the sum of their support functions.
-With r = 0 and S < 0 there is no such x; else none within ``-S / |r|`` of zero. Bounds of variables absorb r.
+With r = 0 and S < 0 there is no such x; otherwise none within ``-S / |r|`` of zero. Bounds of variables
+absorb r.
 
-Sets contradict each other only by more than `TOUCHING` of what is compared: sides are data, and known up to
-that. Terms use `exclude`, rows with two sides `check_empty` (in exact arithmetic), cones `exclude_cones`;
-code that computes the residual in another way uses `is_rounding`.
+Sets contradict each other only if they do so by more than `TOUCHING` of the numbers compared: sides are data,
+which are known up to that. Terms use `exclude`, rows with two sides `check_empty` (in exact arithmetic),
+cones `exclude_cones`; code that computes the residual in another way uses `is_rounding`.
 """
 
 from __future__ import annotations
@@ -45,10 +46,10 @@ __all__ = [
 class Emptiness:
     """Every ``x`` that satisfies the constraints has a norm of at least ``radius``.
 
-    ``margin`` is minus the support function at the multipliers, less what counts as rounding of the sides;
-    ``residual`` is the norm of the sum of ``A_i' y_i``; the radius is their ratio. ``rounding`` says whether
-    the residual is no more than the rounding of multipliers that leave none, column by column, and excludes
-    points as far out as solutions may be: only then is the set claimed to be empty.
+    ``margin`` is minus the support function at the multipliers, less the uncertainty of the sides;
+    ``residual`` is the norm of the sum of ``A_i' y_i``; the radius is their ratio. ``rounding`` is True if
+    the residual is within the rounding of multipliers with the residual 0, column by column, and excludes all
+    points in the region where solutions are assumed: only then is the set claimed to be empty.
     """
 
     margin: float
@@ -71,8 +72,8 @@ class Emptiness:
 def is_rounding(residual: Vector, sizes: Vector, terms: int, noise: float = 0.0) -> bool:
     """Whether ``|r_k| <= 4 gamma_n sizes_k`` for every column, with ``sizes = sum |A_i|' |y_i|``.
 
-    Column by column, so that it does not depend on units. ``noise`` is by how much the entries themselves may
-    be off, relatively, where they were computed.
+    The test of each column is independent of units. ``noise`` is the relative error of the entries themselves
+    if they were computed.
 
     Examples
     --------
@@ -88,7 +89,7 @@ def is_rounding(residual: Vector, sizes: Vector, terms: int, noise: float = 0.0)
 
 
 def without_remnants(v: Array) -> Iterator[Array]:
-    """Yield multipliers as they are, then without the entries that an engine may have left of zeros.
+    """Yield multipliers unchanged, then without small entries that may be the errors of an engine.
 
     Examples
     --------
@@ -154,9 +155,9 @@ def exclude_cones(A: Any, b: Vector, z: Vector, noise: float = 0.0, unit: float 
     b, z : arrays
         Sides, and multipliers in the dual cone.
     noise : float
-        By how much the entries of rows that were computed may be off, relatively.
+        The relative error of the entries of rows, if they were computed.
     unit : float
-        The rounding unit of the sides: in single precision they contradict each other by so little often.
+        The rounding unit of the sides: in single precision small contradictions are often rounding.
 
     Examples
     --------
@@ -180,7 +181,7 @@ def interval_rows(terms: Sequence[Term]) -> list[tuple[Any, Vector, Vector]] | N
     """Return the rows ``lower <= A x <= upper`` of terms that are all of this kind, else None."""
     rows: list[tuple[Any, Vector, Vector]] = []
     for term in terms:
-        A = engine_matrix(term.D)  # the exact check is one of the host
+        A = engine_matrix(term.D)  # exact arithmetic needs the entries on the host
         if not isinstance(term.atom, Interval) or (A is None and not term.is_identity):
             return None
         rows.append((A, term.atom.lower, term.atom.upper))
@@ -196,9 +197,9 @@ def check_empty(rows: Sequence[tuple[Any, Any, Any]], y: Sequence[Any], size: in
     Parameters
     ----------
     rows : sequence of (A, lower, upper)
-        Matrices (None for the identity) and bounds, infinite where there are none.
+        Matrices (None for the identity) and bounds, infinite if there is none.
     y : sequence of arrays
-        Multipliers; entries whose side has no bound are taken as zero.
+        Multipliers; entries whose side is infinite count as zero.
     size : int
         The number of variables.
 
@@ -212,7 +213,7 @@ def check_empty(rows: Sequence[tuple[Any, Any, Any]], y: Sequence[Any], size: in
     >>> found.radius, found.proved
     (inf, True)
 
-    ``x_1 >= 1`` and ``x_1 <= 1e-9 x_2`` exclude each other for ``x_2 < 1e9`` only:
+    ``x_1 >= 1`` and ``x_1 <= 1e-9 x_2`` contradict each other only for ``x_2 < 1e9``:
 
     >>> A = np.array([[1.0, 0.0], [1.0, -1e-9]])
     >>> rows = [(A, np.array([1.0, -np.inf]), np.array([np.inf, 0.0]))]
@@ -249,24 +250,22 @@ def check_empty(rows: Sequence[tuple[Any, Any, Any]], y: Sequence[Any], size: in
         support += cost
     margin = -math.fsum(support) - touching
     largest = float(np.abs(residual).max(initial=0.0))
-    # Each sum is rounded once; a share of 1e-15 more or less covers that.
+    # Each sum is rounded once, which a relative 1e-15 covers.
     scaled = residual / largest if largest else residual
-    norm = largest * math.sqrt(math.fsum((scaled * scaled).tolist()))
+    norm = largest * math.sqrt(math.fsum((scaled * scaled).tolist())) * (1.0 + 1e-15)
     rounding = margin > 0.0 and is_rounding(residual, sizes, int(counts.max(initial=1.0)))
     if rounding and norm > 0.0:
         blocks = [(A, side) for A, lower, upper in rows for side in (lower, upper)]
         far = FARTHER * reach_units(blocks, size).sizes(np.zeros(size))
         rounding = margin > float(np.abs(residual) @ far) * (1.0 + (size + 8) * EPS)
-    return Emptiness(
-        margin * (1.0 - 1e-15) if margin > 0.0 else margin, norm * (1.0 + 1e-15), rounding
-    )
+    return Emptiness(margin * (1.0 - 1e-15) if margin > 0.0 else margin, norm, rounding)
 
 
 def _uncertainty(A: Any, lower: Vector, upper: Vector, used: Any, sides: Vector) -> Vector:
     """Return the uncertainty of the sides in use.
 
-    A side that is rounding beside the largest one of the same rows, each in units of its row, is what is left
-    of numbers that cancelled before: it counts as 0.
+    A side within the rounding of the largest one of the same rows, each in units of its row, is the error of
+    numbers that cancelled before: it counts as 0, so its uncertainty is its size.
     """
     if A is None or not used.any():
         return TOUCHING * np.abs(sides)
@@ -280,9 +279,9 @@ def _uncertainty(A: Any, lower: Vector, upper: Vector, used: Any, sides: Vector)
 
 
 def _absorbed(residual: Vector, lower: Vector, upper: Vector) -> tuple[Vector, list[float]]:
-    """Return the part of a residual that bounds of variables leave, and the cost of their multipliers.
+    """Return the part of a residual that bounds of variables do not absorb, and the cost of the rest.
 
-    A multiplier ``-r_j`` more leaves nothing, where the side that it belongs to is finite.
+    A further multiplier ``-r_j`` of a bound cancels the entry, if the side that it belongs to is finite.
     """
     sides = np.where(residual < 0.0, upper, lower)
     taken = (residual != 0.0) & np.isfinite(sides)

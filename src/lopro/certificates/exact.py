@@ -1,4 +1,4 @@
-"""Dot products rounded once, and the columns of a matrix that they are made of."""
+"""Dot products rounded once, and the columns of dense and sparse matrices."""
 
 from __future__ import annotations
 

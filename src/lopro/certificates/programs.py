@@ -1,4 +1,4 @@
-"""The certificate of a point of a quadratic program, straight from the data of its standard form."""
+"""Certificates of points of quadratic programs, computed from the data of the standard form."""
 
 from __future__ import annotations
 
@@ -107,15 +107,15 @@ class ProgramProof:
     def outcome(self, x: Array, rows: Array, multipliers: Any) -> Outcome | None:
         """Return the outcome that a point and multipliers of the rows prove, rounding included.
 
-        Those of the bounds follow from the others. None where a sum of squares is flat along a direction in
-        which neither a bound nor a multiplier holds it.
+        Multipliers of the bounds follow from those of the rows. None for a sum with squares that is not
+        proved to be strongly convex, if the bounds do not absorb the slope.
 
         Parameters
         ----------
         x, rows : arrays
             The point, and the multipliers of the rows: positive at upper sides and negative at lower ones.
         multipliers : object
-            Those of the outcome.
+            The multipliers to store in the outcome.
         """
         sides = np.where(rows > 0.0, self.upper, self.lower)
         there = np.isfinite(sides)
@@ -133,8 +133,8 @@ class ProgramProof:
 
     def _bound(self, at_x: Enclosure, x: Array, y: Array) -> Bound | None:
         if not self._boxed:
-            # What the slope costs is one rounding of the value if the Hessian is that convex: one
-            # factorisation proves that, the least eigenvalue takes two and some solves.
+            # With this convexity the slope costs one rounding of the value: one factorisation proves it,
+            # whereas the least eigenvalue takes two factorisations and some solves.
             enough = at_x.slope() ** 2 / (2.0 * EPS * max(abs(at_x.value.value), _TINY))
             if self._exceeds(enough):
                 return bound_from(at_x, x, None, enough)
@@ -147,7 +147,7 @@ class ProgramProof:
         return bound_from(at_x, x, self.box if self._boxed else None, self.convexity)
 
     def _over_rows(self, at_x: Enclosure, x: Array, y: Array) -> Bound:
-        """Return the bound over what the rows imply for the variables, with a gradient in wider numbers."""
+        """Return the bound over implied bounds of the variables, with a gradient in extended precision."""
         if not isinstance(self.A, np.ndarray):
             Px, error = np.zeros(len(x)), np.zeros(len(x))
             if self.P is not None:
@@ -166,7 +166,7 @@ class ProgramProof:
 
     @cached_property
     def _reach(self) -> Units:
-        """The units that say how far out solutions may be."""
+        """The units that determine the region in which solutions are assumed."""
         diagonal = np.zeros(len(self.q)) if self.P is None else self.P.diagonal()
         curved = curvature_units(np.maximum(diagonal, 0.0), self.q)
         return reach_units(self._blocks, len(self.q), curved)
@@ -198,7 +198,7 @@ class ProgramProof:
     def _lagrangian(self, x: Array, y: Array, sides: Array) -> tuple[float, Enclosure]:
         """Return the value of the objective, and the Lagrangian ``f(x) + <y, A x> - <y, sides>`` at x.
 
-        All but the squares is ``<q + P x / 2 + A'y, x> - <y, sides>``, one sum.
+        Without the squares it is ``<q + P x / 2 + A'y, x> - <y, sides>``, computed as one sum.
         """
         normal, off = adjoint_product(self.A, y)
         half, curved = self.q, None
@@ -223,7 +223,7 @@ class ProgramProof:
         return fun, at_x
 
     def _violation(self, x: Array, y: Array) -> tuple[Violation, float]:
-        """Return by how much rows are violated, and what their multipliers charge for that."""
+        """Return the violation of the rows, and the charge of their multipliers for it."""
         image = np.asarray(self.A @ x)
         worst, charge = _NONE, 0.0
         for excess, side in ((image - self.upper, self.upper), (self.lower - image, self.lower)):
@@ -246,9 +246,9 @@ def _square(term: Term, x: Array) -> Enclosure:
 
 
 def _gram(term: Term) -> tuple[Matrix | None, float]:
-    """Return the Hessian of a square of an image, and what rounding may take from its least eigenvalue.
+    """Return the Hessian of a square of an image, and a bound of the rounding error of its eigenvalues.
 
-    None where the image has fewer entries than the point.
+    None for the Hessian if the image has fewer entries than the point, so that it is singular.
     """
     B = host_matrix(term.D)
     if B.shape[0] < B.shape[1]:

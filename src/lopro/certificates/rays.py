@@ -1,7 +1,7 @@
-"""Unboundedness: directions along which a quadratic objective falls, checked in exact arithmetic.
+"""Unboundedness: directions along which a quadratic objective decreases, checked in exact arithmetic.
 
 A direction of descent proves nothing by itself: a program without a feasible point can have one. UNBOUNDED is
-claimed only beside a point that satisfies the constraints.
+claimed only together with a point that satisfies the constraints.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ __all__ = ["DescentRay", "begins_a_ray", "check_descent"]
 
 @dataclass(frozen=True)
 class DescentRay:
-    """A direction along which a quadratic objective falls, checked.
+    """A checked direction along which a quadratic objective decreases.
 
-    Going a distance t from any feasible point changes the objective by at most
-    ``-slope t + curvature t^2 / 2`` and leaves the rows by at most ``drift t``, in units of their norms.
+    A move by the distance t from any feasible point changes the objective by at most
+    ``-slope t + curvature t^2 / 2`` and violates the rows by at most ``drift t``, in units of their norms.
     """
 
     slope: float
     curvature: float
     drift: float
-    #: Whether what is left of curvature and drift is the rounding of a direction that has neither.
+    #: Whether curvature and drift are within the rounding of a direction that has neither.
     rounding: bool = False
 
     @property
@@ -48,11 +48,11 @@ class DescentRay:
 
 
 def begins_a_ray(violation: float, x: Vector, units: Units) -> bool:
-    """Whether a point with this relative violation proves that the set has one.
+    """Whether a point with this relative violation proves that the set is not empty.
 
-    Far out every row compares large terms: ``x - y <= 0`` and ``y - x <= -2`` are violated by 2e-10,
-    relatively, at entries of 1e10. Points farther than `FARTHER` units must satisfy rows as they do there, or
-    up to rounding.
+    At distant points every row compares large terms: the relative violation of ``x - y <= 0`` and ``y - x <=
+    -2`` is 2e-10 at entries of 1e10. The tolerance therefore decreases with the distance of a point beyond
+    `FARTHER` units, down to rounding.
 
     Examples
     --------
@@ -62,8 +62,8 @@ def begins_a_ray(violation: float, x: Vector, units: Units) -> bool:
     >>> begins_a_ray(1e-10, np.array([2.0]), one), begins_a_ray(1e-10, np.array([1e10]), one)
     (True, False)
     """
-    told = units.known > 0.0
-    far = float(np.max(np.abs(x[told]) / units.known[told], initial=0.0)) / FARTHER
+    given = units.known > 0.0
+    far = float(np.max(np.abs(x[given]) / units.known[given], initial=0.0)) / FARTHER
     return violation <= max(NOISE, FEASIBLE / max(1.0, far))
 
 

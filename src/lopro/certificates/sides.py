@@ -1,7 +1,7 @@
-"""Sides of rows that are rounding: what is left of numbers that cancelled before the rows were handed over.
+"""Sides of rows that are rounding errors of numbers that cancelled before the rows were passed on.
 
-``0.3 - 0.2 - 0.1`` is -2.8e-17. A row with such a side means 0: it tells no unit of its columns, and its
-violation is measured like that of a row with the side 0.
+``0.3 - 0.2 - 0.1`` is -2.8e-17. Such a side counts as 0: it gives no unit of the columns, and the violation
+of the row is measured like that of a row with the side 0.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["is_rounding_of", "magnitudes", "of_rounding", "slabs", "without"]
 
 
 def of_rounding(blocks: Sequence[tuple[Any, Vector]]) -> list[Any]:
-    """Return for each block which sides are rounding beside the largest one, each in units of its row.
+    """Return for each block the mask of the sides that are rounding of the largest one, in units of the rows.
 
     Parameters
     ----------
@@ -39,18 +39,18 @@ def of_rounding(blocks: Sequence[tuple[Any, Vector]]) -> list[Any]:
     sizes = [np.where(np.isfinite(b), np.abs(b), 0.0) for _, b in blocks]
     in_units = []
     for (A, _), size in zip(blocks, sizes, strict=True):
-        told = np.flatnonzero(size)
+        used = np.flatnonzero(size)
         found = np.zeros(len(size))
-        lengths = 1.0 if A is None else _largest_entries(A, told)
+        lengths = 1.0 if A is None else _largest_entries(A, used)
         with np.errstate(divide="ignore"):
-            found[told] = size[told] / lengths
+            found[used] = size[used] / lengths
         in_units.append(np.where(np.isfinite(found), found, 0.0))
     largest = max((float(found.max(initial=0.0)) for found in in_units), default=0.0)
     return [(found > 0.0) & (found <= NOISE * largest) for found in in_units]
 
 
 def is_rounding_of(sides: Vector, terms: Vector) -> Any:
-    """Return which sides are rounding beside the terms of their rows.
+    """Return the mask of the sides that are rounding of the terms of their rows.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def is_rounding_of(sides: Vector, terms: Vector) -> Any:
 
 
 def without(blocks: Sequence[tuple[Any, Vector]], masks: Sequence[Any]) -> list[tuple[Any, Vector]]:
-    """Return the rows with 0 in place of some sides."""
+    """Return the rows with 0 in place of the masked sides."""
     pairs = zip(blocks, masks, strict=True)
     return [(A, np.where(mask, 0.0, b)) for (A, b), mask in pairs]
 
@@ -90,7 +90,7 @@ def magnitudes(A: Any, rows: Any, w: Vector) -> Vector:
 
 
 def slabs(A: Any, rows: Any) -> Any:
-    """Yield some rows of a dense matrix a few at a time, with their absolute values where they are."""
+    """Yield slices of rows of a dense matrix with the absolute values of their entries, on its device."""
     step, xp = max(1, AT_A_TIME // max(1, A.shape[1])), namespace(A)
     every = len(rows) == A.shape[0]
     for start in range(0, len(rows), step):

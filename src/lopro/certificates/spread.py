@@ -1,4 +1,4 @@
-"""Units that rows with the side 0 hand on, from columns that have one to those they compare them with."""
+"""Propagation of units through rows with the side 0, from columns that have one to the others of the row."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from lopro.maps.host import transferred
 
 __all__ = ["NEAR", "WORK", "Entries", "entries_of", "spread"]
 
-#: Entries times rounds of handing units or bounds on from column to column, at most: half a second, as a
-#: round takes 10 ns for each entry, measured on one core.
+#: The most entries times rounds of propagating units or bounds between columns: half a second, as a round
+#: takes 10 ns for each entry, measured on one core.
 WORK = 5e7
-#: Rows over which small sides are compared with others, each a pass over the entries: 3, 10 and 100 prove the
-#: same programs of Maros and Meszaros; DTOC3, a chain of 5,000 rows, takes 39, 45 and 85 ms.
+#: The most rounds of propagation before small sides are compared, each a pass over the entries: 3, 10 and 100
+#: prove the same programs of Maros and Meszaros; DTOC3, a chain of 5,000 rows, takes 39, 45 and 85 ms.
 NEAR = 10
 
 #: Row, column and size of entries, and the number of rows.
@@ -25,7 +25,7 @@ Entries: TypeAlias = "tuple[Any, Any, Vector, int]"
 
 
 def entries_of(A: Any, used: Any) -> tuple[Any, Any, Vector]:
-    """Return row, column and size of the entries of some rows that are not 0.
+    """Return row, column and size of the nonzero entries of some rows.
 
     Rows of a dense matrix on a device are copied to the host, which is counted.
     """
@@ -41,18 +41,18 @@ def entries_of(A: Any, used: Any) -> tuple[Any, Any, Vector]:
 
 
 def spread(entries: Entries, units: Vector, rounds: int | None = None) -> Vector:
-    """Return units of all columns that rows connect with one that has a unit, over so many rows at most."""
+    """Return units of all columns that at most ``rounds`` rows connect with a column that has a unit."""
     row, column, entry, count = entries
     units = units.copy()
     for _ in range(int(WORK / max(1, len(entry))) + 1 if rounds is None else rounds):
-        told = np.isfinite(units)[column]
+        known = np.isfinite(units)[column]
         sizes = np.zeros(count)
-        np.maximum.at(sizes, row[told], entry[told] * units[column[told]])
+        np.maximum.at(sizes, row[known], entry[known] * units[column[known]])
         reached = sizes[row] > 0.0
-        asked = ~told & reached
-        if not asked.any():
+        new = ~known & reached
+        if not new.any():
             break
-        np.minimum.at(units, column[asked], sizes[row[asked]] / entry[asked])
+        np.minimum.at(units, column[new], sizes[row[new]] / entry[new])
         # All columns of a row that is reached have a unit now.
         row, column, entry = row[~reached], column[~reached], entry[~reached]
     return units

@@ -1,7 +1,7 @@
-"""The tolerances of claims, each defined once, and the accuracy that a run aims at.
+"""The tolerances of claims, each defined once, and the required accuracy of a run.
 
-They say what counts as feasible, how far out a bound must hold, and which numbers are rounding. None of them
-steers an algorithm. `Target` is the only arithmetic of gaps there is.
+They define which points count as feasible, where a bound must hold, and which numbers count as rounding. None
+of them steers an algorithm. All relative gaps are computed by `Target`.
 """
 
 from __future__ import annotations
@@ -32,22 +32,27 @@ __all__ = [
 #: Relative violation up to which a point counts as feasible: residuals of sums whose terms cancel to seven
 #: digits still meet it in double precision.
 FEASIBLE = 1e-9
-#: Required ratio of the radius in which a bound holds to the norm of the point.
+#: Required ratio of the radius in which a bound holds to the size of the point, entry by entry: a slope of
+#: 1e-12 of the objective's then costs 1e-8 of the value. 1e3 and 1e5 certify the same problems of ``python -m
+#: benchmarks.constants certificates``, with at most 4 % more steps of one.
 FARTHER = 1e4
-#: A proof that there is no solution must hold for points this many times longer than the data suggest.
+#: A proof that there is no solution must hold for points this many times larger than the data suggest: the
+#: distance that `FARTHER` allows from a point that is itself `FARTHER` units away.
 BEYOND = FARTHER * FARTHER
-#: A number below this share of those it was computed from is rounding (`theory`: rows of zeros, optima of 0).
+#: A number below this share of those it was computed from is rounding: the error of a sum of 128 terms, at
+#: most 64 eps of the sum of their sizes (theory: rows of zeros, optima of 0).
 NOISE = 64.0 * EPS
-#: Sets that contradict each other by less than this share of what is compared touch: users compute sides in
-#: double precision, and this is what is left where numbers 5e5 times larger cancelled (1e-10 = 4.5e5 eps).
+#: Sets that contradict each other by less than this share of the numbers compared touch: users compute sides
+#: in double precision, and this is the error after cancellation of numbers 5e5 times larger (1e-10 = 4.5e5
+#: eps).
 TOUCHING = 1e-10
-#: Shares of the largest entry of a ray below which others may be what an engine has left of zeros: none, and
-#: what residuals of 1e-10 leave with some loss. Proofs are checked afterwards: these decide what is tried.
+#: Shares of the largest entry of a ray below which others are tried as zeros: none, and 10 and 1e4 times the
+#: residuals of 1e-10 that engines leave. Proofs are checked afterwards, so these only decide what is tried.
 REMNANTS = (0.0, 1e-9, 1e-6)
 
 
 #: Values below this share of a typical value of the objective count as zero in relative gaps: half of the
-#: digits of double precision, of which the terms that cancel in such a value leave no more.
+#: digits of double precision have cancelled in such a value.
 NEGLIGIBLE = 1e-8
 
 
@@ -78,13 +83,13 @@ def negligible_share(tol: float) -> float:
     return max(NEGLIGIBLE, NOISE / tol) if tol > 0.0 else NEGLIGIBLE
 
 
-#: What gaps are relative to at least: a number, or what returns it.
+#: The least denominator of relative gaps: a number, or a function that returns it.
 Scale: TypeAlias = float | Callable[[], float]
 
 
 @dataclass(frozen=True)
 class Target:
-    """A relative accuracy and the least scale it is relative to.
+    """A required relative gap, and the least denominator of relative gaps.
 
     Parameters
     ----------
@@ -115,7 +120,7 @@ class Target:
 
     @cached_property
     def scale(self) -> float:
-        """The least size of what gaps are relative to."""
+        """The least denominator of relative gaps."""
         return self.least() if callable(self.least) else self.least
 
     def unit(self, fun: float, magnitude: float | None = None) -> float:

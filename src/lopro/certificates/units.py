@@ -1,11 +1,11 @@
 """Units of the columns of linear constraints, from their data alone.
 
-A row ``a'x <= b`` with ``b != 0`` has a unit, its side: ``|b| / |a_j|`` is the change of ``x_j`` that moves
-the row by as much. The unit of a column is the smallest of these. A column that has entries only in rows with
-the side 0 takes its unit from the columns that it is compared with there. Both rules commute with changes of
-the units of rows and of columns. Columns that no row connects with a side (the set is a cone in them) have no
-unit; they are measured in that of the point, separately for each set of columns that rows connect. A side
-that is rounding counts as 0.
+The unit of a row ``a'x <= b`` with ``b != 0`` is its side: ``|b| / |a_j|`` is the change of ``x_j`` that
+changes the row by ``|b|``. The unit of a column is the smallest of these. A column with entries only in rows
+with the side 0 gets its unit from the columns that it is compared with there. Both rules commute with changes
+of the units of rows and of columns. Columns that no row connects with a nonzero side (the set is a cone in
+them) have no unit; they are measured in units of the point, separately for each set of connected columns. A
+side that is rounding counts as 0.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class Units:
     Attributes
     ----------
     known : array
-        The unit of each column, 0 where the data give none.
+        The unit of each column, 0 if the data give none.
     ratios : array
         The units of the others, up to one factor for each group of columns.
     groups : array of int
-        Which group each of the others belongs to; -1 for columns with a unit.
+        The group of each of the others; -1 for columns with a unit.
     """
 
     known: Vector
@@ -45,7 +45,7 @@ class Units:
 
     @staticmethod
     def given(sizes: Vector) -> Units:
-        """Return units that are known for all columns (0: none, each by itself)."""
+        """Return given units; columns with 0 have none, and each is a group of its own."""
         places = np.arange(len(sizes))
         return Units(sizes, np.ones(len(sizes)), np.where(sizes > 0.0, -1, places))
 
@@ -79,8 +79,8 @@ class Units:
     def sizes(self, x: Vector, fallback: float = 0.0) -> Vector:
         """Return ``max(|x_j|, s_j)``: the size of each entry, at least its unit.
 
-        Columns that no row compares with others, and those that even the point gives no unit, are measured
-        by the largest entry of the point, or by a length that is typical of them.
+        Columns that no row compares with others, and those that get no unit from the point either, have the
+        size of the largest entry of the point, at least ``fallback``.
 
         Examples
         --------
@@ -107,11 +107,11 @@ def column_units(
     Parameters
     ----------
     blocks : iterable of (A, b)
-        Matrices, dense or sparse (None: the identity), and one side for each row; infinite ones say nothing.
+        Matrices, dense or sparse (None: the identity), and one side for each row; infinite ones are ignored.
     size : int
         The number of columns.
     own : array, optional
-        Units that other constraints on the same variables give, 0 where they give none.
+        Units from other constraints on the same variables, 0 if there are none.
 
     Examples
     --------
@@ -122,18 +122,18 @@ def column_units(
     >>> units.known, units.at(np.array([0.0, 0.0, 7.0]))
     (array([3.  , 0.75, 0.  ]), array([3.  , 0.75, 7.  ]))
     """
-    entries, units = _of_sides(_meant(blocks, size, own), size, own)
+    entries, units = _of_sides(_without_rounding(blocks, size, own), size, own)
     if np.logical_and.reduce(np.isfinite(units)):
         return Units(units, np.ones(size), np.full(size, -1, dtype=np.intp))
-    return _handed_on(entries, units)
+    return _propagated(entries, units)
 
 
-def _meant(
+def _without_rounding(
     blocks: Iterable[tuple[Any, Vector]], size: int, own: Vector | None
 ) -> list[tuple[Any, Vector]]:
     """Return the rows with 0 in place of sides that are rounding.
 
-    Beside columns that no other row measures, or in rows of small numbers, a small side means itself.
+    A small side is kept if no other row gives units of its columns, or if the terms of its row are small too.
     """
     blocks = list(blocks)
     masks = of_rounding(blocks)
@@ -150,7 +150,7 @@ def _meant(
 def _of_sides(
     blocks: list[tuple[Any, Vector]], size: int, own: Vector | None
 ) -> tuple[Entries, Vector]:
-    """Return the entries of rows with the side 0, and the units that other sides tell, infinite without."""
+    """Return the entries of rows with the side 0, and the units from other sides, infinite without one."""
     units = np.full(size, np.inf) if own is None else np.where(own > 0.0, own, np.inf)
     parts, rows = [(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0))], 0
     homogeneous = []
@@ -172,12 +172,13 @@ def _of_sides(
 def reach_units(
     blocks: Iterable[tuple[Any, Vector]], size: int, own: Vector | None = None
 ) -> Units:
-    """Return the units of columns that bound where solutions may be: the largest of those from the data.
+    """Return the units of columns for the region in which solutions are assumed: the largest from the data.
 
     Every block gives its own unit of a column: the geometric mean of ``|b_i| / |a_ij|`` over its rows, so
-    that neither a small entry nor a small side counts for much; k entries of a row have ``|b| / sqrt(k)``
-    each, as if they added up like orthogonal vectors. A norm, a ball or a loss of an image ``D x - b`` is a
-    block of one row: the norms of the columns of D, and the size of what the image is compared with.
+    that a single small entry or side has little influence; each of the k entries of a row counts with
+    ``|b| / sqrt(k)``, as if their contributions were orthogonal. A norm, a ball or a loss of an image
+    ``D x - b`` is a block of one row: the norms of the columns of D, and the size of the numbers that the
+    image is compared with.
 
     Parameters
     ----------
@@ -186,7 +187,7 @@ def reach_units(
     size : int
         The number of columns.
     own : array, optional
-        Units that the curvature gives, 0 where it gives none.
+        Units from the curvature, 0 if there are none.
 
     Examples
     --------
@@ -197,14 +198,14 @@ def reach_units(
     >>> reach_units([near, far], 2).known, column_units([near, far], 2).known
     (array([1.00000000e+12, 7.07106781e-01]), array([1., 1.]))
     """
-    blocks = _meant(blocks, size, own)
+    blocks = _without_rounding(blocks, size, own)
     known = np.zeros(size) if own is None else own
     for A, b in blocks:
         sides = np.where(np.isfinite(b), np.abs(b), 0.0)
         found = sides if A is None else _mean_ratios(A, sides)
         known = np.maximum(known, np.where(np.isfinite(found), found, 0.0))
     level = [(A, np.where(np.asarray(b) == 0.0, 0.0, np.inf)) for A, b in blocks if A is not None]
-    return _handed_on(*_of_sides(level, size, known))
+    return _propagated(*_of_sides(level, size, known))
 
 
 def _mean_ratios(A: Any, sides: Vector) -> Vector:
@@ -233,9 +234,9 @@ def _mean_ratios(A: Any, sides: Vector) -> Vector:
 
 
 def curvature_units(diagonal: Vector, q: Vector) -> Vector:
-    """Return the units that ``1/2 x'Px + q'x`` gives: its value is ``max q_j^2 / P_jj``, up to a factor.
+    """Return units from ``1/2 x'Px + q'x``, whose size is ``max q_j^2 / P_jj`` up to a factor.
 
-    Where ``P_jj`` is 0, or all of ``q``, there are none.
+    They are 0 where ``P_jj`` is 0, and everywhere if q is 0.
 
     Examples
     --------
@@ -244,16 +245,16 @@ def curvature_units(diagonal: Vector, q: Vector) -> Vector:
     >>> curvature_units(np.array([1.0, 1e-6, 0.0]), np.array([2.0, 0.0, 7.0]))
     array([   2., 2000.,    0.])
     """
-    bent = diagonal > 0.0
+    curved = diagonal > 0.0
     found = np.zeros(len(q))
     with np.errstate(over="ignore"):
-        roots = np.sqrt(diagonal[bent])
-        found[bent] = np.max(np.abs(q[bent]) / roots, initial=0.0) / roots
+        roots = np.sqrt(diagonal[curved])
+        found[curved] = np.max(np.abs(q[curved]) / roots, initial=0.0) / roots
     return np.where(np.isfinite(found), found, 0.0)
 
 
 def _smallest_ratios(A: Any, sides: Vector) -> Vector:
-    """Return ``min |b_i| / |a_ij|`` over the rows with a side, for every column; infinite without one."""
+    """Return ``min |b_i| / |a_ij|`` over rows with a nonzero side for each column; infinite without one."""
     used, n = np.flatnonzero(sides > 0.0), A.shape[1]
     found = np.full(n, np.inf)
     if scipy.sparse.issparse(A):
@@ -267,8 +268,8 @@ def _smallest_ratios(A: Any, sides: Vector) -> Vector:
     return found
 
 
-def _handed_on(entries: Entries, units: Vector) -> Units:
-    """Return units that rows with the side 0 hand on from the columns that have one to the others."""
+def _propagated(entries: Entries, units: Vector) -> Units:
+    """Return the units with those that follow for other columns from rows with the side 0."""
     row, column, entry, rows = entries
     known = spread(entries, units)
     lone = ~np.isfinite(known)

@@ -1,9 +1,9 @@
 """Violations: absolute, in the units of each row, and relative to the terms of the row.
 
-Relative: a row ``a'x <= b`` is violated by ``(a'x - b)_+ / (sum_j |a_j| |x_j| + |b|)``. Where its side is 0,
-or rounding (`lopro.certificates.sides`), each ``|x_j|`` is at least the unit of the column
-(`lopro.certificates.units`), so that a point near zero is not compared with its own rounding. Nothing else
-enters: neither other rows, nor entries of x that the row does not contain.
+The relative violation of a row ``a'x <= b`` is ``(a'x - b)_+ / (sum_j |a_j| |x_j| + |b|)``. If its side is 0,
+or rounding (`lopro.certificates.sides`), each ``|x_j|`` is replaced by at least the unit of the column
+(`lopro.certificates.units`), so that a point near zero is not compared with its own rounding. Neither other
+rows nor entries of x outside the row have an influence.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
     "units_of_entries",
 ]
 
-#: Rounds of scaling a matrix, at most: each halves the digits by which units are off.
+#: The most rounds of scaling a matrix: each halves the number of digits by which units are wrong.
 _ROUNDS = 60
 
 
@@ -42,7 +42,7 @@ class Violation:
     Attributes
     ----------
     relative : float
-        The largest violation, each relative to what its row, ball or cone compares.
+        The largest violation relative to the terms of its row, ball or cone.
     absolute : float
         The largest violation in the units of its own row, ball or cone.
 
@@ -62,7 +62,7 @@ class Violation:
 
 
 def relative(excess: Any, size: Any) -> Any:
-    """Return ``excess / size``, and infinity for what is compared with nothing."""
+    """Return ``excess / size``, 0 without an excess, and infinity for an excess beside the size 0."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.where(np.asarray(excess) > 0.0, np.asarray(excess) / np.asarray(size), 0.0)
 
@@ -83,7 +83,7 @@ def of_rows(
     sides : array
         One side for each row.
     units : callable
-        Gives the units of the columns; called only if a row is violated by more than points may be.
+        Returns the units of the columns; called only if a violation without them exceeds `FEASIBLE`.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def of_rows(
     excess, sides = excess[out], np.abs(sides[out])
     sizes = magnitudes(A, out, np.abs(x)) + sides
     found = relative(excess, sizes)
-    # Units only make a violation smaller: they are not needed for what is allowed without them.
+    # Units only reduce a violation: they are not needed if it is allowed without them.
     if np.maximum.reduce(found) > FEASIBLE:
         known = units().at(x)
         zero = is_rounding_of(sides, magnitudes(A, out, known))
