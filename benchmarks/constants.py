@@ -194,7 +194,7 @@ def _set_global(home: ModuleType, key: str, value: Any) -> None:
 
 def _set_field(kind: Any, key: str, value: Any) -> None:
     """Set the default of a field of a dataclass all of whose fields have one, in its instances as well."""
-    places = list(kind.__dataclass_fields__)
+    places = [field.name for field in dataclasses.fields(kind)]
     found = list(kind.__init__.__defaults__)
     found[places.index(key)] = value
     kind.__init__.__defaults__ = tuple(found)
@@ -231,7 +231,10 @@ def main() -> None:
             continue
         for factor in (1.0 / options.factor, options.factor):
             setter(_scaled(own, factor))
-            said = compare(base, measure(options.package, options.time))
+            try:
+                said = compare(base, measure(options.package, options.time))
+            except ValueError as error:
+                said = str(error)
             setter(own)
             print(f"{name + f' = {own:g}':48s} x {factor:<5g} {said}", flush=True)
 

@@ -110,15 +110,7 @@ def answer(
     InfeasibleError, UnboundedError
         If the outcome proves that there is no solution.
     """
-    if outcome.status is Status.INFEASIBLE:
-        assert isinstance(outcome.ray, tuple)
-        raise InfeasibleError(_emptiness(outcome), shared(bench.problem.constraint, outcome.ray))
-    if isinstance(outcome.certificate, Emptiness):
-        ray = cast("tuple[Array, ...]", outcome.ray)
-        radius = outcome.certificate.radius
-        raise InfeasibleError(_emptiness(outcome), shared(bench.problem.constraint, ray), radius)
-    if outcome.status is Status.UNBOUNDED:
-        raise UnboundedError("the objective decreases without bound along the ray", outcome.ray)
+    _raise_if_unsolvable(outcome, bench.problem.constraint, shared)
     x, evidence = asarray_like(outcome.x, like), evidence_of(terms, outcome, bench, like, shared)
     known = x is outcome.x and isinstance(bench.problem.constraint, LinearRows)
     allowed = _allowed(bench, x, evidence, mend)
@@ -126,6 +118,19 @@ def answer(
         # The driver would measure the rows in the same way.
         return Candidate(x, evidence, violation=outcome.violation)
     return candidate_in_set(bench, x, evidence, allowed)
+
+
+def _raise_if_unsolvable(outcome: Outcome, constraint: Constraint, shared: Shared) -> None:
+    """Raise if the outcome proves that the set is empty or the objective unbounded below."""
+    if outcome.status is Status.INFEASIBLE:
+        assert isinstance(outcome.ray, tuple)
+        raise InfeasibleError(_emptiness(outcome), shared(constraint, outcome.ray))
+    if isinstance(outcome.certificate, Emptiness):
+        ray = cast("tuple[Array, ...]", outcome.ray)
+        radius = outcome.certificate.radius
+        raise InfeasibleError(_emptiness(outcome), shared(constraint, ray), radius)
+    if outcome.status is Status.UNBOUNDED:
+        raise UnboundedError("the objective decreases without bound along the ray", outcome.ray)
 
 
 def evidence_of(

@@ -91,12 +91,8 @@ def minimised(
 
     Parameters
     ----------
-    bench : Workbench
-        The workbench of the run.
-    F, x : Penalised, array
-        The function and the start.
-    L : float, optional
-        First trial of the smoothness constant.
+    bench, F, x, L
+        The workbench, the function, the start, and the first trial of the smoothness constant.
     tolerance : callable
         The required accuracy as a function of ``f(x)``, in units of the objective.
     steps, rounds : int

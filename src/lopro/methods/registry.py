@@ -35,7 +35,7 @@ def methods() -> dict[str, Any]:
 
 
 def methods_table() -> str:
-    """Return the declarations of all methods as a Markdown table.
+    """Return the cards of all methods as a Markdown table.
 
     Examples
     --------
@@ -55,5 +55,5 @@ def _rows() -> Iterator[str]:
 
 
 def _row(cells: list[str]) -> str:
-    # A bar inside a cell would end it.
+    # A vertical bar would end the cell.
     return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"

@@ -1,8 +1,8 @@
-"""Feasible starts, a ball that contains a solution, and the problem constants on it.
+"""Feasible starts, balls that contain a solution, and the constants of the problem on such a ball.
 
-A strongly convex objective is not Lipschitz on the whole space, and neither is a squared residual. Their
-theorems need a ball that contains a solution and that projections do not leave. Projections do not increase
-the distance to a feasible point, so they stay in any ball around one. Such a ball contains a solution if its
+Neither a strongly convex objective nor a squared residual is Lipschitz on the whole space. Their theorems
+need a ball that contains a solution and that projections do not leave. Projections do not increase the
+distance to a feasible point, so they stay in any ball around one. Such a ball contains a solution if its
 radius is ``|g| / mu`` for a subgradient ``g`` at its centre, or the norm of the centre plus a bound on the
 norm of a solution.
 """
@@ -39,25 +39,25 @@ __all__ = [
 
 
 def feasible_start(bench: Workbench, x: Array) -> Array:
-    """Return ``x`` if it is feasible, else its projection (which counts)."""
+    """Return ``x`` if it is feasible, else its projection, which is counted."""
     return x if is_feasible(bench, x) else bench.project(x)
 
 
 def is_feasible(bench: Workbench, x: Array) -> bool:
-    """Whether ``x`` violates the constraint by rounding error at most; not counted."""
+    """Whether ``x`` violates the constraint by at most rounding error; the evaluation is not counted."""
     with bench.observe():
         return bool(bench.constraint.violation(x) <= feasibility_tolerance(x))
 
 
 def feasible_candidate(x: Array, inequality: ValidInequality | None = None) -> Candidate:
-    """Return a feasible point with its multiplier; by default the multiplier 0, which leaves ``inf f``."""
+    """Return a feasible point with its multiplier; by default 0, for which the bound is ``inf f``."""
     return Candidate(
         x, Multiplier(ValidInequality.trivial(x) if inequality is None else inequality)
     )
 
 
 def linearised(c: Constraint, x: Array, direction: Array) -> ValidInequality:
-    """Return the constraint linearised at ``x``, with the weight that brings it nearest to a direction."""
+    """Return the constraint linearised at ``x``, with the weight for which it is nearest to a direction."""
     g = c.subgradient(x)
     square = inner(g, g)
     weight = max(inner(direction, g), 0.0) / square if square > 0.0 else 0.0
@@ -76,7 +76,7 @@ def check_constants(constants: ProblemConstants | None, radius: float | None) ->
 class Setting:
     """A feasible start, the ball around it, and the constants on that ball.
 
-    ``certain`` is True if no constant is an estimate; only then a claim may be derived from them.
+    ``certain`` is True if no constant is an estimate; only then may a claim be derived from them.
     """
 
     start: Array
@@ -96,13 +96,13 @@ class Setting:
 
     @property
     def solved(self) -> bool:
-        """Whether the ball is a point: the start is then a solution."""
+        """Whether the ball is a point, so that the start is a solution."""
         return self.ball.radius == 0.0
 
 
 @dataclass(frozen=True)
 class Needs:
-    """The constants that a theorem needs: given by the user, or found from the problem.
+    """The constants that a theorem needs, given by the user or derived from the problem.
 
     ``reach`` is the ratio of the ball on which the constants have to hold to the ball around the start.
     """
@@ -114,7 +114,7 @@ class Needs:
     reach: float = 1.0
 
     def check(self, problem: Problem) -> None:
-        """Raise `MissingCapabilityError`, before any work, naming the constant that is not known."""
+        """Raise `MissingCapabilityError`, before the run, naming a constant that is not known."""
         mu = self._mu(problem)
         if self.strongly_convex and mu == 0.0:
             raise self._missing("a strongly convex objective (mu)", "constants=")
@@ -181,7 +181,7 @@ class Needs:
 
 
 class GivenConstants:
-    """Base of dataclasses with the fields ``constants`` and ``radius`` of a theorem on a ball."""
+    """Base of dataclasses with the fields ``constants`` and ``radius``, for theorems on a ball."""
 
     constants: ProblemConstants | None
     radius: float | None

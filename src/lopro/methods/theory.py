@@ -1,8 +1,8 @@
-"""The paper's constants and formulas as functions: weights, epochs, step sizes, predicted work.
+"""The constants of the paper's theorems and the formulas derived from them: weights, smoothness, epochs.
 
-Corrected where the paper needs it (see docs/theory.md): the factor ``p`` of Theorem 1 may be taken as
-1 with ``lam = G / rho`` (R1), ``G_c`` may be replaced by an effective constant where ``c`` is smooth and
-bounded below (P2). The printed values remain available through ``printed_factor``.
+The formulas contain the corrections of docs/theory.md: the factor ``p`` of Theorem 1 may be 1 with
+``lam = G / rho`` (R1), and ``G_c`` may be replaced by an effective constant if ``c`` is smooth and bounded
+below (P2). The printed factor remains available as `ProblemConstants.printed_factor`.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class ProblemConstants:
     ----------
     G, Gc : float
         Lipschitz constants of ``f`` (on the feasible set and the iterates) and of ``c``; ``Gc`` may be
-        infinite where ``Lc`` and ``c_min`` are given.
+        infinite if ``Lc`` and ``c_min`` are given.
     rho : float
         Regularity: ``dist(x, Omega) <= [c(x)]_+ / rho``.
     Lf, Lc : float
-        Smoothness constants; infinite where there is none. A part of ``f`` that is handled by its prox
+        Smoothness constants; infinite for nonsmooth functions. A part of ``f`` that is treated by its prox
         does not count in ``Lf``.
     mu : float
         Strong convexity of ``f``.
@@ -86,7 +86,7 @@ class ProblemConstants:
 
     @property
     def squared_slope(self) -> float:
-        """``min(G_c^2, 2 L_c |inf c|)``: what stands for ``G_c^2`` in the smoothness of softplus (P2)."""
+        """``min(G_c^2, 2 L_c |inf c|)``, which replaces ``G_c^2`` in the smoothness of softplus (P2)."""
         return self._effective_slope if self._slope_is_effective else self.Gc**2
 
     @property
@@ -98,9 +98,10 @@ class ProblemConstants:
         return self._effective_slope < self.Gc**2
 
     def base_smoothness(self, lam: float, curvature: float = SOFTPLUS_CURVATURE) -> float:
-        """Return the part of the smoothness constant of F that does not grow as gamma falls.
+        """Return the part of the smoothness constant of F that does not depend on gamma.
 
-        Where P2 supplies `squared_slope`, ``lam L_c`` counts ``curvature`` times: a constant of the penalty.
+        Where `squared_slope` is that of P2, ``lam L_c`` is multiplied by ``curvature``, a constant of the
+        penalty.
         """
         factor = curvature if self._slope_is_effective else 1.0
         return self.Lf + factor * lam * self.Lc
@@ -111,10 +112,10 @@ class ProblemConstants:
 
 
 def constants_of(problem: Problem, ball: Ball | None = None) -> ProblemConstants:
-    """Collect the constants that the objective and the constraint provide.
+    """Return the constants that the objective and the constraint provide.
 
-    Raises `MissingCapabilityError` naming the constant of Assumption 1 that is unknown; give a ball for
-    objectives that are Lipschitz on bounded sets only.
+    Raises `MissingCapabilityError` naming the constant of Assumption 1 that is unknown. Objectives that are
+    Lipschitz on bounded sets only need a ball.
 
     Examples
     --------
@@ -153,7 +154,7 @@ def _required(name: str, constant: Constant | None) -> float:
 
 
 def epochs_needed(eps0: float, eps: float) -> int:
-    """Return ``K = ceil(log2(eps0 / eps))``, at least 0: epochs, and projections, of Thm 2 and 3.
+    """Return ``K = ceil(log2(eps0 / eps))``, at least 0: the epochs and projections of Theorems 2 and 3.
 
     Examples
     --------
@@ -184,10 +185,10 @@ def probe_error_bound(
 ) -> ErrorBound:
     """Estimate theta and sigma of Assumption 2 by sampling feasible points around a unique solution.
 
-    An estimate for exploration, not a proof. Random directions are followed over three decades towards the
-    solution; along each of them distance and gap are related by a power, and the least power is theta.
-    Random directions miss a low-dimensional face, such as the support of a sparse solution: then theta is
-    too large. Each sample takes one projection.
+    An estimate for exploration, not a proof. Points are sampled along random directions over three decades of
+    the distance to the solution; along each direction the distance is fitted by a power of the gap, and the
+    least power is theta. Random directions miss a low-dimensional face, such as the support of a sparse
+    solution: theta is then too large. Each sample takes one projection.
 
     Examples
     --------
@@ -199,23 +200,30 @@ def probe_error_bound(
     1.0
     """
     rng = np.random.default_rng(seed)
-    best = problem.objective.value(solution)
-    followed: list[np.ndarray[Any, Any]] = []
-    for direction in _directions(solution, rng, max(2, samples // 8)):
-        rows = []
-        for scale in np.geomspace(1e-3 * radius, radius, 8):
-            z = problem.constraint.project(solution + float(scale) * direction)
-            gap, distance = problem.objective.value(z) - best, norm(z - solution)
-            if gap > 1e-13 * abs(best) and distance > 0.0:
-                rows.append((math.log(gap), math.log(distance)))
-        if len(rows) >= 4:
-            followed.append(np.array(rows).T)
+    lines = (
+        _gaps_and_distances(problem, solution, direction, radius)
+        for direction in _directions(solution, rng, max(2, samples // 8))
+    )
+    followed = [line for line in lines if line.size >= 8]
     if not followed:
         raise ValueError("too few samples with a positive gap: is the solution unique and optimal?")
     slopes = [float(np.polyfit(gaps, distances, 1)[0]) for gaps, distances in followed]
     theta = min(1.0, max(min(slopes), 1e-3))
     sigma = max(float(np.exp(np.max(distances - theta * gaps))) for gaps, distances in followed)
     return ErrorBound(theta, sigma)
+
+
+def _gaps_and_distances(
+    problem: Problem, solution: Array, direction: Array, radius: float
+) -> np.ndarray[Any, Any]:
+    """Return the logarithms of positive gaps and distances of projected points along a direction."""
+    best, rows = problem.objective.value(solution), []
+    for scale in np.geomspace(1e-3 * radius, radius, 8):
+        z = problem.constraint.project(solution + float(scale) * direction)
+        gap, distance = problem.objective.value(z) - best, norm(z - solution)
+        if gap > 1e-13 * abs(best) and distance > 0.0:
+            rows.append((math.log(gap), math.log(distance)))
+    return np.array(rows).T
 
 
 def _directions(solution: Array, rng: np.random.Generator, count: int) -> Iterator[Array]:

@@ -23,7 +23,8 @@ __all__ = ["LBFGSB"]
 class LBFGSB:
     """Limited-memory BFGS from SciPy, for smooth ``f`` and a smooth penalty.
 
-    One step is one call of SciPy with up to ``iterations`` L-BFGS iterations.
+    One step is one call of SciPy with up to ``iterations`` L-BFGS iterations, a limit; it ends earlier at a
+    gradient of 1e-12.
 
     Examples
     --------
