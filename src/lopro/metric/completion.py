@@ -35,6 +35,7 @@ from lopro.metric.dual import PairMultiplier, lowering, scaled_bound
 from lopro.metric.first_factor import KnownSlack, first_factor
 from lopro.metric.loss import PairLoss
 from lopro.metric.objective import SparseMetric
+from lopro.metric.symmetric import ENTRIES_AT_A_TIME
 
 __all__ = ["Completion"]
 
@@ -52,8 +53,6 @@ NEAR = 0.9
 #: Most steps between two surveys of all entries (0.99, 1.02); a survey follows as soon as the violation has
 #: fallen to this share (1.00, 1.00; with 0, 30 x 400 correlated samples take 1.15 times the iterations).
 STEPS, ENOUGH = 50, 1e-3
-#: Entries that are gathered at a time: 8 MB.
-CHUNK = 1 << 20
 #: The least unit of a squared length, relative to the largest slack: 1.00, 1.00.
 LEAST_SLACK = 1e-4
 
@@ -226,7 +225,7 @@ class Completion:
 def _products(X: Matrix, Y: Matrix, first: Any, second: Any) -> Matrix:
     """Return the inner products of rows of ``X`` with rows of ``Y``, a chunk at a time."""
     found = np.empty(len(first))
-    size = max(1, CHUNK // X.shape[1])
+    size = max(1, ENTRIES_AT_A_TIME // X.shape[1])
     for start in range(0, len(first), size):
         part = slice(start, start + size)
         np.einsum("ij,ij->i", X[first[part]], Y[second[part]], out=found[part])

@@ -24,7 +24,7 @@ from lopro.metric.pair_maps import (
     pair_map,
 )
 from lopro.metric.pair_squares import PairSquares
-from lopro.metric.symmetric import features_in_use, upper_blocks
+from lopro.metric.symmetric import ENTRIES_AT_A_TIME, features_in_use, upper_blocks
 from lopro.objectives.base import Objective, lipschitz_of_smooth
 
 __all__ = ["PairLoss"]
@@ -34,8 +34,6 @@ _FEW_FEATURES = 64
 #: The cost of writing an entry of a large symmetric matrix, in operations of a product: with 72 samples of
 #: 7129 features 0.28 s less the product itself, where products run at 52 Gflop/s.
 _PER_ENTRY = 150.0
-#: Pairs whose differences are formed at a time, as in `lopro.metric.loss_step`.
-_BLOCK = 4096
 
 
 class PairLoss(MappedFunction, Objective):
@@ -261,9 +259,10 @@ class PairLoss(MappedFunction, Objective):
         X, (first, second) = to_numpy(self.X).astype(np.float64), self.pairs
         current_deadline().need(2.0 * len(first) * X.shape[1] ** 2)
         total = np.zeros((X.shape[1],) * 2)
-        for start in range(0, len(first), _BLOCK):
+        size = max(1, ENTRIES_AT_A_TIME // X.shape[1])
+        for start in range(0, len(first), size):
             current_deadline().check()
-            part = slice(start, start + _BLOCK)
+            part = slice(start, start + size)
             squares = np.square(X[first[part]] - X[second[part]])
             total += squares.T @ squares
         return total

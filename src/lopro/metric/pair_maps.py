@@ -22,7 +22,7 @@ from lopro.core.arrays import (
     take,
     to_numpy,
 )
-from lopro.metric.symmetric import symmetric_product
+from lopro.metric.symmetric import ENTRIES_AT_A_TIME, symmetric_product
 
 __all__ = [
     "Differences",
@@ -36,8 +36,6 @@ __all__ = [
 Indices: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
-#: Entries of the differences that are formed at a time: 8 MB in double precision.
-_CHUNK = 2**20
 #: The largest ratio of the entries of a dense matrix over all pairs of samples to the number of pairs; beyond
 #: it, and above 1000 samples (8 MB), the matrix is sparse.
 _SPARSE_FROM = 16
@@ -145,7 +143,7 @@ class SparseGraph(PairMap):
     def distances(self, A: Array) -> Array:
         X = self._X.beside(A)
         XA = X @ A
-        xp, size = namespace(A), max(1, _CHUNK // X.shape[1])
+        xp, size = namespace(A), max(1, ENTRIES_AT_A_TIME // X.shape[1])
         found = []
         for start in range(0, len(self._first), size):
             i, j = (ends[start : start + size] for ends in (self._first, self._second))

@@ -10,16 +10,16 @@ import numpy as np
 from lopro.core.arrays import Array
 from lopro.core.deadline import current_deadline
 
-__all__ = ["features_in_use", "symmetric_product", "upper_blocks"]
+__all__ = ["ENTRIES_AT_A_TIME", "features_in_use", "symmetric_product", "upper_blocks"]
 
 Indices: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 
 #: Rows of a block of a symmetric product: 500 kB in double precision, which the cache of one core holds.
 _BLOCK = 250
-#: Entries of a matrix over all features that are formed at a time: 8 MB, which memory returned by the last
-#: block can hold. With 32 MB, the operating system clears new pages for every block.
-_ENTRIES = 1 << 20
+#: Entries of large matrices that are formed at a time: 8 MB, which fits in the memory released by the
+#: previous block. With 32 MB, the operating system clears new pages for every block.
+ENTRIES_AT_A_TIME = 1 << 20
 #: Features above which distances are computed on the nonzero rows: below, a product takes less than a
 #: millisecond.
 _MANY = 400
@@ -84,7 +84,7 @@ def upper_blocks(X: Matrix, Y: Matrix) -> Iterator[tuple[int, Matrix]]:
            [0., 0.]]))]
     """
     d = X.shape[1]
-    size = max(1, _ENTRIES // d)
+    size = max(1, ENTRIES_AT_A_TIME // d)
     for start in range(0, d, size):
         current_deadline().check()
         block = X[:, start : start + size].T @ Y[:, start:]

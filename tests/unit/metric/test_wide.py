@@ -18,7 +18,7 @@ from lopro.metric.starts import first_start, scaled_identity
 
 @pytest.mark.parametrize("kind", [all_pairs, AllPairsLoss])
 def test_blocks_of_the_adjoint_are_those_of_the_matrix(kind, rng, monkeypatch) -> None:
-    monkeypatch.setattr("lopro.metric.symmetric._ENTRIES", 7 * 30)
+    monkeypatch.setattr("lopro.metric.symmetric.ENTRIES_AT_A_TIME", 7 * 30)
     X, labels = classes(1, 9, 30)
     loss = kind(X, labels)
     for w in (loss.ones(), loss.targets):
