@@ -128,7 +128,7 @@ def test_other_libraries_give_the_same_numbers(name: str, rng: Any) -> None:
 
 @pytest.mark.parametrize("name", SETS)
 def test_projections_are_nearest_points(name: str, rng: Any) -> None:
-    """<w - p, q - p> <= 0 for all q of the set; points inside stay where they are."""
+    """<w - p, q - p> <= 0 for all q of the set; points inside are returned unchanged."""
     atom = SETS[name]
     for w in 2.0 * rng.standard_normal((20, SIZE)):
         p = atom.prox(w, 1.0)
@@ -168,7 +168,7 @@ def test_complex_moduli_in_a_cone_program(rng: Any) -> None:
     assert found == pytest.approx(3.0 * float(weights @ np.abs(z - b)), rel=1e-7)
 
 
-def test_factors_go_into_the_atom_where_it_has_one_and_zero_drops_the_term() -> None:
+def test_factors_become_parameters_of_atoms_and_zero_drops_the_term() -> None:
     l1, square = Term(atoms.L1(np.array([1.0, 2.0]))), Term(atoms.HalfSquare())
     box = Term(atoms.Interval(np.zeros(2), np.ones(2)))
     doubled = scaled(2.0, (l1, square, box))
@@ -178,7 +178,7 @@ def test_factors_go_into_the_atom_where_it_has_one_and_zero_drops_the_term() -> 
 
 
 def test_multipliers_that_are_moved_inside_stay_there_after_scaling() -> None:
-    """0.1 * 3 / 3 is above 0.1: what was clipped must not leave the domain by rounding."""
+    """0.1 * 3 / 3 is above 0.1: clipped entries must not leave the domain by rounding."""
     term = Term(atoms.Huber(0.1), scale=3.0)
     v = term.into_domain(np.array([0.2, 1.0, -5.0]))
     assert v[0] == 0.2
@@ -227,7 +227,7 @@ def test_the_complement_of_hubers_prox_changes_where_the_prox_does(step: float) 
 
 @pytest.mark.parametrize("shape", [(2,), (1, 2), (2, 1)])
 def test_moduli_of_complex_arrays_of_any_shape(shape: tuple[int, ...]) -> None:
-    """The prox takes 1 off a modulus of 5; a slope whose moduli are the weight is in the domain."""
+    """The prox reduces a modulus of 5 by 1; a slope whose moduli equal the weight is in the domain."""
     atom, w = atoms.L1(5.0), np.array([6.0 + 8.0j, 0.3j]).reshape(shape)
     assert atom.prox(w, 0.2).ravel() == pytest.approx([5.4 + 7.2j, 0.0])
     assert atom.conjugate(np.array([3.0 - 4.0j, 5.0j]).reshape(shape)) == 0.0

@@ -79,7 +79,7 @@ def test_squared_distances_enter_the_linear_system() -> None:
     assert result.success and result.fun == pytest.approx(2.5, rel=1e-7)
 
 
-def test_a_box_absorbs_the_residual_for_good() -> None:
+def test_a_box_absorbs_the_residual() -> None:
     # Every level must be at least 1: the residual of the lower one is fixed, and the upper one moves by 1.
     f = LeastSquares(as_operator(np.eye(4)), STEP) + 2.0 * TotalVariation(4)
     result = lopro.solve(Problem(f, Box(np.ones(4), np.full(4, 9.0))), method=ADMM(), tol=1e-7)
@@ -254,7 +254,7 @@ def test_multipliers_are_those_of_the_user() -> None:
     assert np.linalg.norm(result.multipliers[0]) == pytest.approx(1.0, abs=1e-4)
 
 
-def test_penalties_change_the_multipliers_by_nothing() -> None:
+def test_penalties_do_not_change_the_multipliers() -> None:
     problem, _ = problems()[0]
     parts = SplitTerms.of(problem, (4,))
     state = first_state(parts, np.zeros(4), 1.0)
@@ -280,7 +280,7 @@ def test_gauges_lead_to_the_boundary(atom: object) -> None:
     assert atom.gauge(3.0 * v) == pytest.approx(3.0 * size)
 
 
-def test_gauges_where_shortening_does_not_help() -> None:
+def test_gauges_where_no_factor_helps() -> None:
     assert math.isinf(L1(1.0, negative=0.0).gauge(np.array([0.5, -0.1])))
     assert math.isinf(L1(np.array([1.0, 0.0])).gauge(np.array([0.5, 0.1])))
     assert L1(np.array([1.0, 0.0])).gauge(np.array([0.5, 0.0])) == 0.5
@@ -296,7 +296,7 @@ def test_auto_takes_it_for_operators_and_reports_it() -> None:
     assert "ADMM" in lopro.explain(problem) and "products and proxes" in lopro.explain(problem)
 
 
-def test_small_operators_go_to_newton_if_they_can() -> None:
+def test_small_operators_are_solved_by_newton_where_possible() -> None:
     A = as_operator(blur(3))
     squares = LeastSquares(A, picture(3)) + 0.1 * TotalVariation((3, 3))
     assert isinstance(lopro.Auto().choose(Problem(squares)), lopro.NewtonMultipliers)
@@ -304,7 +304,7 @@ def test_small_operators_go_to_newton_if_they_can() -> None:
     assert isinstance(lopro.Auto().choose(ball), ADMM)
 
 
-def test_small_or_sparse_matrices_go_to_other_methods_and_large_operators_do_not() -> None:
+def test_small_or_sparse_matrices_are_solved_by_other_methods() -> None:
     problem = Problem(TotalVariation((8, 8)), ResidualBall(blur(8), picture(8), 0.1))
     assert not isinstance(lopro.Auto().choose(problem), ADMM)
     sparse = scipy.sparse.eye_array(48 * 48, format="csr")
@@ -330,7 +330,7 @@ def test_problems_that_it_cannot_solve_are_refused() -> None:
         ADMM(relaxation=2.0)
 
 
-def test_points_come_early_and_limits_end_the_run() -> None:
+def test_limits_end_the_run_with_a_point() -> None:
     n = 24
     ball = ResidualBall(as_operator(blur(n)), picture(n), 0.01)
     result = lopro.solve(Problem(TotalVariation((n, n)), ball), method=ADMM(), max_iter=15)

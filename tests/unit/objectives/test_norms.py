@@ -1,4 +1,4 @@
-"""Nuclear and l-infinity norms, Huber's function: numbers by hand, by every method that takes them."""
+"""Nuclear and l-infinity norms and Huber's function: values by hand, by every method that applies."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def row(values: Any, side: float) -> Affine:
 
 
 def is_right(result: lopro.Result, fun: float, tol: float = 1e-6) -> None:
-    """Converged to the known value, with a bound that is below it and near."""
+    """Assert convergence to the known value, with a close lower bound."""
     assert result.status is Status.CONVERGED
     assert result.fun == pytest.approx(fun, rel=2.0 * tol)
     assert result.certificate.lower_bound <= fun * (1.0 + 1e-9)
@@ -44,7 +44,7 @@ def test_nuclear_norm_by_hand() -> None:
     assert f.scale_into_domain(X) <= 0.25
     assert f.lipschitz().value == math.sqrt(2.0)
     np.testing.assert_allclose(f.minorant(X, 2.0 * X)[1], [[1, 0, 0], [0, -1, 0]], atol=1e-13)
-    # On rank one the slope lives on it alone.
+    # The slope at a matrix of rank one has rank one.
     assert np.linalg.matrix_rank(f.subgradient(np.outer([1.0, 2.0], [2.0, 0.0, 1.0]))) == 1
 
 
@@ -132,7 +132,7 @@ def test_huber_on_a_row(method: Any) -> None:
 
 @pytest.mark.parametrize("method", [InteriorPoint(), lopro.Auto()], ids=repr)
 def test_huber_location_of_three_points_and_an_outlier(method: Any) -> None:
-    """3 x - 1 = 0 at the best place: 1/3, whatever the outlier is."""
+    """3 x - 1 = 0 at the minimiser: 1/3 for any outlier."""
     f = Huber(np.ones((4, 1)), np.array([0.0, 0.0, 0.0, 100.0]))
     result = lopro.solve(Problem(f, Polyhedron.box([-5.0], [50.0])), method=method, tol=1e-8)
     assert result.status is Status.CONVERGED
@@ -184,7 +184,7 @@ def test_nuclear_norm_of_an_image_over_a_row() -> None:
 
 
 def test_a_sum_with_a_smooth_part_is_the_prox() -> None:
-    """1/2 |X - Z|^2 + t |X|_* over a box that does not matter: singular values less t."""
+    """1/2 |X - Z|^2 + t |X|_* over an inactive box: singular values minus t."""
     Z = np.random.default_rng(0).standard_normal((4, 3))
     f = SquaredDistance(Z) + 0.5 * NuclearNorm((4, 3))
     box = Polyhedron.box(np.full((4, 3), -9.0), np.full((4, 3), 9.0))
@@ -243,7 +243,7 @@ def test_alternating_directions_require_a_prox_and_a_formula() -> None:
         AlternatingDirections(relaxation=2.0)
 
 
-def test_explain_names_what_each_takes() -> None:
+def test_explain_names_the_method_of_each_norm() -> None:
     known = Affine.entries([0], 1.0, 1.0, (2, 2))
     said = lopro.explain(Problem(2.0 * NuclearNorm((2, 2)), known))
     assert "1. AlternatingDirections" in said and "singular values" in said

@@ -29,7 +29,7 @@ def as_operator(A: np.ndarray) -> LinearOperator:
 
 
 @pytest.mark.parametrize("wrap", [np.asarray, as_operator])
-def test_median_and_middle(wrap: object) -> None:
+def test_median_and_midrange(wrap: object) -> None:
     median = lopro.solve(Problem(L1Norm(D=wrap(COLUMN), b=PLACES)), tol=1e-6)
     assert median.success and median.fun == pytest.approx(6.0, rel=2e-6)
     assert median.certificate.lower_bound <= 6.0 * (1.0 + 1e-12)
@@ -84,7 +84,7 @@ def test_minorants_and_radii_include_the_offset(norm: type) -> None:
     assert f.scale_into_domain(np.ones(2)) is None
 
 
-def test_a_plain_norm_is_still_a_plain_norm() -> None:
+def test_a_norm_without_offset_keeps_its_class() -> None:
     assert type(L1Norm(2.0, (3,))) is L1Norm and type(L1Norm(D=None, b=None)) is L1Norm
     assert type(L1Norm(None, None, np.eye(2))) is L1NormOfImage
     assert type(OffDiagonalL1(3, weight=0.5)) is OffDiagonalL1
@@ -93,7 +93,7 @@ def test_a_plain_norm_is_still_a_plain_norm() -> None:
             assert type(again) is type(f) and again.value(np.zeros(2)) == f.value(np.zeros(2))
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_arguments_that_do_not_fit_are_errors() -> None:
     for make in (
         lambda: L1Norm(D=COLUMN, b=np.ones(2)),
         lambda: LInfNorm(COLUMN, b=np.ones(2)),

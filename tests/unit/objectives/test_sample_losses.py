@@ -25,7 +25,7 @@ def data(rng: Any, n: int = 120, d: int = 5) -> tuple[Any, Any, Any, Any]:
 def test_values_by_hand() -> None:
     X, y = np.array([[1.0], [2.0], [-1.0]]), np.array([1, 0, 1])
     x = np.array([0.5])
-    # Margins 0.5, -1, -0.5: what is missing is 0.5, 2, 1.5.
+    # Margins 0.5, -1, -0.5: the violations are 0.5, 2, 1.5.
     assert lo.HingeLoss(X, y).value(x) == pytest.approx(4.0 / 3.0, rel=1e-15)
     assert lo.SquaredHingeLoss(X, y).value(x) == pytest.approx(6.5 / 3.0, rel=1e-15)
     # Predictions 0.5, 1, -0.5 for targets 1, 0, 1: residuals 0.5, -1, 1.5.
@@ -173,7 +173,7 @@ def test_no_method_is_tried_twice(rng: Any) -> None:
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
-def test_losses_with_kinks_alone_take_few_steps(unit: float) -> None:
+def test_losses_without_smooth_part_take_few_steps(unit: float) -> None:
     """Penalties are measured by how far kinks are from zero, in the units of the data.
 
     By how far a step of 1 moves zero, they were too large by the number of samples: 1771 and 5000 steps.

@@ -79,7 +79,7 @@ def test_polyhedra_and_balls_that_do_not_meet_are_distinguished_from_those_that_
             assert both.violation(both.project(np.array([3.0, 4.0]))) <= 1e-9
 
 
-def test_a_proof_is_not_looked_for_where_there_is_a_point():
+def test_no_proof_is_attempted_where_there_is_a_point():
     ball = ResidualBall(np.eye(2), np.array([1.0, -1.0]), 1.2)
     both = Intersection(ball, Box(np.zeros(2), np.full(2, np.inf)))
     result = lopro.solve(lopro.Problem(L1Norm(), both), np.array([1.0, 0.0]))
@@ -102,7 +102,7 @@ def test_equations_in_single_precision_hold_up_to_their_own_rounding(nonneg):
             assert residual_exceeds(linear_map(A), right, 0.0, right) is empty
 
 
-def test_what_is_left_of_weights_that_cannot_be_balanced_proves_nothing():
+def test_rounding_of_weights_that_cannot_be_balanced_proves_nothing():
     """Independent rows always have a common point: balanced, the weights are rounding of zero."""
     for seed in range(200):
         rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Five judges on 1000 random sublevel sets that are known through values and subgradients only."""
+"""Five judges on 1000 random sublevel sets that are known only by values and subgradients."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Case:
     smooth: bool
     inside: Any
     x: Any
-    #: The answer by another way.
+    #: The result of another method.
     twin: Callable[[Any], Any]
 
     def project(self, x: Any) -> Any:
@@ -182,7 +182,7 @@ def test_large_smooth_problem_uses_products_only(rng: Any) -> None:
 
 
 def test_smooth_flag_is_not_trusted_blindly() -> None:
-    """A kink declared smooth: Newton fails, the cuts take over, the answer is right."""
+    """A kink declared smooth: Newton's method fails, and cuts compute the projection."""
     x = np.array([3.0, 1.0, -2.0])
     p = project_sublevel(x, lambda z: float(np.abs(z).sum()) - 1.0, np.sign, smooth=True)
     assert np.linalg.norm(p - l1_twin(1.0)(x)) <= 1e-9
@@ -248,7 +248,7 @@ def test_an_infimum_that_no_point_attains_excludes_points_up_to_a_radius() -> No
     np.testing.assert_allclose(far, [-math.log(1e-6), 0.0], atol=1e-3)
 
 
-def test_cuts_that_never_end_are_an_error() -> None:
+def test_cuts_that_do_not_converge_are_an_error() -> None:
     def oracle(z: Any) -> list[Cut]:
         return [Cut(z, 0.5 * float(z @ z))]  # always halves the way: converges to the origin
 
@@ -256,8 +256,8 @@ def test_cuts_that_never_end_are_an_error() -> None:
         project_by_cuts(np.array([1.0, 1.0]), oracle, tol=1e-12, max_cuts=20)
 
 
-def test_cuts_that_contradict_each_other_by_rounding_end_the_rounds() -> None:
-    """``z <= 0`` and ``z >= 1e-11``: no point is better than these, and no cut moves it."""
+def test_cuts_that_contradict_each_other_by_rounding_end_the_iteration() -> None:
+    """``z <= 0`` and ``z >= 1e-11``: no other point is nearer to both, and no cut changes it."""
     asked = []
 
     def oracle(z: Any) -> list[Cut]:
@@ -270,7 +270,7 @@ def test_cuts_that_contradict_each_other_by_rounding_end_the_rounds() -> None:
     assert len(asked) <= 4
 
 
-def test_projections_of_nearby_points_begin_at_the_last_answer() -> None:
+def test_projections_of_nearby_points_start_from_the_last_result() -> None:
     """On an ellipsoid: the same point as from scratch, for a third of the slopes or less."""
     rng = np.random.default_rng(5)
     axes, slopes = 10.0 ** rng.uniform(-1, 1, 12), [0]

@@ -62,7 +62,7 @@ def make(seed: int) -> Case:
     rng = np.random.default_rng(seed)
     d = int(rng.integers(2, 31))
     y, a, sigma = rng.standard_normal(d), rng.standard_normal(d), 0.1 + rng.exponential()
-    # Between almost nothing and almost all of the ball.
+    # From a small part of the ball to nearly all of it.
     depth = float(rng.uniform(-0.95, 0.95))
     beta = float(a @ y) + depth * sigma * float(np.linalg.norm(a))
     return Case(y, sigma, a, beta, y + rng.standard_normal(d) * 10.0 ** rng.uniform(-1, 1.5))
@@ -129,7 +129,7 @@ def test_outside_solver(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_the_two_ways_agree(seed: int) -> None:
+def test_dykstra_and_cuts_agree(seed: int) -> None:
     constraint, _, x, _, _ = several(seed)
     cuts = NearestOfAll(constraint.members(), symmetric=False).by_cuts
     p, q = constraint.project(x), cuts(x)
@@ -139,7 +139,7 @@ def test_the_two_ways_agree(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_cone_with_a_trace_bound(seed: int) -> None:
-    """The psd matrices of trace at most 1: thresholding the eigenvalues is the twin."""
+    """The psd matrices of trace at most 1, against thresholding of the eigenvalues."""
     rng = np.random.default_rng(seed)
     d = int(rng.integers(2, 8))
     X = rng.standard_normal((d, d))
@@ -169,14 +169,14 @@ def test_polyhedra_are_stacked(rng: Any) -> None:
 
 
 def alternate(x: Any, projectors: list[Any]) -> Any:
-    """Project on each member in turn until nothing moves: a point of the intersection, but which?"""
+    """Project on each member in turn until no point moves: a point of the intersection, not the nearest."""
     for _ in range(100):
         for project in projectors:
             x = project(x)
     return x
 
 
-def test_dykstra_stalls_and_moves_on() -> None:
+def test_dykstra_stays_constant_and_then_moves() -> None:
     """A triangle as a box and a half-space, its corner (1, 1) nearest to the point.
 
     Alternating projections end at (0.6, 0.8). Dykstra's method rests there too, for 26 cycles, and then
@@ -218,7 +218,7 @@ def test_members_that_do_not_meet() -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_single_precision_ends_as_near_as_double(seed: int) -> None:
+def test_single_precision_is_as_accurate_as_double(seed: int) -> None:
     """Rounding must not add up over cycles: with sets that need no matrix the work is done in double."""
     rng = np.random.default_rng(seed)
     inside = np.float32(1e-3 * rng.dirichlet(np.ones(14)))

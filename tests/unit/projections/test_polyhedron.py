@@ -147,7 +147,7 @@ def test_slow_twin(block: int) -> None:
 @pytest.mark.parametrize("seed", range(30))
 def test_outside_solver(seed: int) -> None:
     case = make(seed)
-    # Units of one for the outside solver: the scaling of kind 5 is ours to cope with.
+    # The outside solver is given rows of unit size: only ours must accept the scaling of kind 5.
     H = case.halfspaces
     z = cp.Variable(len(case.x))
     p = project_polyhedron(case.x, H)
@@ -161,7 +161,7 @@ def test_a_point_on_the_wrong_face_is_rejected() -> None:
     assert (project_polyhedron(x, HalfSpaces.from_system(C, b)) == 0.0).all()
 
 
-def test_box_agrees_with_the_general_way(rng: Any) -> None:
+def test_box_agrees_with_general_rows(rng: Any) -> None:
     for _ in range(300):
         d = int(rng.integers(2, 20))
         low, high = np.sort(rng.standard_normal((2, d)), axis=0)
@@ -216,7 +216,7 @@ def test_sparse_rows(rng: Any) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_the_active_set_does_not_need_the_interior_point(seed: int) -> None:
-    """From no face at all it must come to the same point, only later."""
+    """Started from an empty face it computes the same point in more steps."""
     case = make(seed)
     H = case.halfspaces
     slack = H.bounds - H.normals @ case.x
@@ -229,7 +229,7 @@ def test_the_active_set_does_not_need_the_interior_point(seed: int) -> None:
     assert gap <= 1e-10 * size(case.x)
 
 
-def test_a_useless_interior_point_costs_nothing_but_time(monkeypatch: Any) -> None:
+def test_a_useless_interior_point_only_costs_time(monkeypatch: Any) -> None:
     case = make(8)
     p = project_polyhedron(case.x, case.halfspaces)
     monkeypatch.setattr(module, "_interior_point", lambda H, slack: Face.empty(H.dimension))
@@ -262,7 +262,7 @@ def test_contradiction_below_the_resolution_of_the_check_is_not_called_empty() -
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_many_rows_are_projected_on_with_a_proof(rng: Any, sparse: bool) -> None:
-    """An engine for sparse rows, Newton's method for others: neither leaves it to the active set."""
+    """By an engine for sparse rows and by Newton's method for others, without the active set."""
     C = rng.standard_normal((60, 12))
     x = 5.0 * rng.standard_normal(12)
     H = HalfSpaces.from_system(scipy.sparse.csr_array(C) if sparse else C, np.ones(60))

@@ -1,4 +1,4 @@
-"""Five judges on 1000 random symmetric and Hermitian matrices, and the partial eigen-solver."""
+"""Five judges on 1000 random symmetric and Hermitian matrices, and the partial eigenvalue solver."""
 
 from __future__ import annotations
 
@@ -115,8 +115,8 @@ def test_keeping_the_negative_side_is_rejected() -> None:
 
 
 @pytest.mark.parametrize("share", [0.1, 0.9])
-def test_both_ways_of_assembling_agree(share: float, rng: Any) -> None:
-    """Few negative eigenvalues are subtracted, few positive ones are added up."""
+def test_both_sums_of_eigenpairs_agree(share: float, rng: Any) -> None:
+    """A few negative eigenpairs are subtracted, a few positive ones are added."""
     Q = np.linalg.qr(rng.standard_normal((20, 20)))[0]
     values = np.where(np.arange(20) < share * 20, -1.0, 1.0) * (1.0 + rng.random(20))
     P = project_psd((Q * values) @ Q.T)
@@ -137,7 +137,7 @@ def test_lanczos_agrees_with_the_dense_solver(k: int, is_complex: bool, rng: Any
     assert np.linalg.norm(vectors.conj().T @ vectors - np.eye(k)) <= 1e-10
 
 
-def test_a_warm_start_changes_nothing_but_the_time(rng: Any) -> None:
+def test_a_warm_start_only_changes_the_time(rng: Any) -> None:
     X = rng.standard_normal((300, 300))
     X = X + X.T
     cold, vectors = smallest_eigenpairs(X, 2)
@@ -181,7 +181,7 @@ def test_clustered_spectrum_falls_back_or_agrees(rng: Any) -> None:
 
 
 def test_images_smaller_than_the_rounding_of_their_terms_are_projected():
-    """Multiplier methods shift the image; at a solution of zero only the rounding of the terms is left."""
+    """Multiplier methods shift the image; at a solution of zero only the rounding of its terms remains."""
     cone = lopro.constraints.PSDCone(2)
     image = np.array([[1e-9, 1e-16], [-1e-16, -1e-9]])
     with pytest.raises(ValueError, match="symmetric"):

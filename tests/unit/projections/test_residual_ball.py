@@ -137,7 +137,7 @@ def test_slow_twin(block: int) -> None:
 
 @pytest.mark.parametrize("block", range(10))
 def test_operator_agrees_with_matrix(block: int) -> None:
-    """The Krylov way and the factorisation share nothing but the secular equation."""
+    """Krylov spaces and the factorisation share only the secular equation."""
     for seed in range(block, CASES, 10):
         case = make(seed)
         p = project_residual_ball(case.x, linear_map(aslinearoperator(case.A)), case.y, case.sigma)
@@ -159,7 +159,7 @@ def test_outside_solver(seed: int) -> None:
 
 
 def test_a_wrong_multiplier_is_rejected() -> None:
-    """The judges must be able to say no: 1 % too far fails the variational inequality."""
+    """A negative control: a step 1 % too long violates the variational inequality."""
     case = make(5)
     p = project(case, case.x)
     too_far = case.x + 1.01 * (p - case.x)
@@ -178,8 +178,8 @@ def test_tight_frame_is_one_formula_and_two_products_and_a_check(rng: Any) -> No
     assert np.linalg.norm(p - by_hand) <= 1e-11
 
 
-def test_wrong_tight_frame_is_mended_or_refused(rng: Any) -> None:
-    """A declared factor is only a way to a step: the residual of the result decides."""
+def test_a_wrong_tight_frame_is_corrected_or_an_error(rng: Any) -> None:
+    """A declared factor only determines a step; the residual of the result is checked."""
     Q = np.linalg.qr(rng.standard_normal((20, 8)))[0].T
     x, y = 10.0 * rng.standard_normal(20), rng.standard_normal(8)
     p = project_residual_ball(x, linear_map(Q), y, 0.5, tight_frame=1.0 + 1e-9)
@@ -203,14 +203,14 @@ def test_sparse_and_single_precision(rng: Any) -> None:
     q = project_residual_ball(single[2], linear_map(single[0]), single[1], 0.7)
     assert q.dtype == np.float32
     assert np.linalg.norm(single[0] @ q - single[1]) <= 0.7
-    # The aim is eight roundings inside the ball, and the condition number carries them to x.
+    # The target is eight roundings inside the ball, which the condition number amplifies in x.
     unit, condition = np.finfo(np.float32).eps, np.linalg.cond(single[0])
     assert np.linalg.norm(q - p) <= 16.0 * unit * condition * size(x)
 
 
 @pytest.mark.parametrize("wrap", [np.asarray, scipy.sparse.csr_array, aslinearoperator])
 def test_thin_balls_in_single_precision_are_not_made_thinner(wrap: Any, rng: Any) -> None:
-    """Sums in single precision are wrong by as much as the ball is thick: they are taken in double."""
+    """The error of sums in single precision is as large as the ball: they are computed in double."""
     A = (rng.standard_normal((29, 15)) * np.geomspace(1.0, 1e3, 15)).astype(np.float32)
     y = (A @ rng.standard_normal(15) + 0.1 * rng.standard_normal(29)).astype(np.float32)
     x = (10.0 * rng.standard_normal(15)).astype(np.float32)
@@ -242,7 +242,7 @@ def test_empty_ball_is_an_error(wrap: Any) -> None:
 @pytest.mark.parametrize(
     ("out_of_reach", "error"), [(1e-9, InfeasibleError), (1e-14, ProjectionError)]
 )
-def test_a_small_residual_is_measured_by_what_it_is_left_of(
+def test_a_small_residual_is_relative_to_its_terms(
     wrap: Any, out_of_reach: float, error: type[Exception]
 ) -> None:
     """At x = 1 nothing but the unreachable part is left, be it rounding of y or not."""
@@ -288,7 +288,7 @@ def test_secular_equation_by_bisection(spread: float, target: float, rng: Any) -
 
 @pytest.mark.parametrize("shape", [(5, 3), (3, 5), (4, 4)])
 @pytest.mark.parametrize("size", [1e145, 1e160])
-def test_no_emptiness_is_sought_where_squares_overflow(
+def test_emptiness_is_not_checked_where_squares_overflow(
     shape: tuple[int, int], size: float, rng: Any
 ) -> None:
     """Singular values are those of ``A'A`` here: without a guard they do not converge."""

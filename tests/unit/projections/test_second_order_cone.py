@@ -55,7 +55,7 @@ def test_the_boundary_is_an_equation_with_its_slope() -> None:
         assert change == pytest.approx(2.0 * equation.slope(z) @ step, rel=1e-8)
 
 
-def test_the_apex_is_the_projection_of_what_its_multipliers_reach() -> None:
+def test_points_in_the_normal_cone_are_projected_on_the_apex() -> None:
     rng = np.random.default_rng(3)
     A, c, apex = rng.standard_normal((2, 4)), rng.standard_normal(4), rng.standard_normal(4)
     cone = SecondOrderCone(A, -A @ apex, c, -float(c @ apex))
@@ -65,7 +65,7 @@ def test_the_apex_is_the_projection_of_what_its_multipliers_reach() -> None:
     assert not cone.projects_in_closed_form
 
 
-def test_repeated_projections_begin_at_the_last_answer() -> None:
+def test_repeated_projections_start_from_the_last_result() -> None:
     rng = np.random.default_rng(0)
     cone = SecondOrderCone(
         rng.standard_normal((6, 4)), rng.standard_normal(6), rng.standard_normal(4), 3.0

@@ -11,7 +11,7 @@ from lopro.projections.secular import damping
 
 
 @pytest.mark.parametrize("exponent", [-1, -10, -50, -80, -89])
-def test_the_root_is_met_however_small_the_target(exponent: int) -> None:
+def test_the_root_is_accurate_for_small_targets(exponent: int) -> None:
     h_squared, s = np.array([4.0, 1.0, 9.0]), np.array([1.0, 1e-3, 5.0])
     target = math.sqrt(14.0) * 10.0**exponent
     kappa = damping(h_squared, s, target)
@@ -20,5 +20,5 @@ def test_the_root_is_met_however_small_the_target(exponent: int) -> None:
 
 
 @pytest.mark.parametrize("exponent", [-91, -110, -151, -300])
-def test_a_target_beyond_all_digits_is_zero(exponent: int) -> None:
+def test_a_target_below_rounding_counts_as_zero(exponent: int) -> None:
     assert damping(np.array([4.0]), np.array([1.0]), 10.0**exponent) == 0.0

@@ -18,7 +18,7 @@ from lopro.projections.tracking import EigenpairTracker
 
 
 def walk(d: int, steps: int, seed: int, *, move: float = 1e-3, is_complex: bool = False) -> Any:
-    """Symmetric matrices, each near the last one."""
+    """Return symmetric matrices, each near the previous one."""
     rng = np.random.default_rng(seed)
 
     def draw() -> Any:
@@ -54,7 +54,7 @@ def test_values_are_never_below_and_close_where_accepted(k, is_complex):
         assert (values <= true[:k] + 0.02 * scale).all()
 
 
-def test_a_matrix_that_hardly_moves_costs_one_product_a_call():
+def test_a_matrix_that_changes_little_takes_one_product_a_call():
     tracker = EigenpairTracker(1, 0.1)
     answers = [tracker.smallest(X) for X in walk(200, 60, 3)]
     assert all(answer is not None for answer in answers[10:])
@@ -93,7 +93,7 @@ def test_a_product_with_a_block_takes_few_kernels():
     assert traffic.bytes <= 8 * (5 * 200 * 200 * 10 + rounds * (200 * 200 + 8 * 36 * 200))
 
 
-def test_rows_that_depend_on_each_other_are_left_out():
+def test_dependent_rows_are_dropped():
     """A block of repeated and zero rows gives the Ritz pairs of what they span."""
     rng = np.random.default_rng(0)
     X = next(walk(100, 1, 21))
@@ -110,8 +110,9 @@ def test_rows_that_depend_on_each_other_are_left_out():
     np.testing.assert_allclose(np.sqrt(ritz.squares), np.linalg.norm(residuals, axis=1), rtol=1e-9)
 
 
-def test_an_eigenvector_that_comes_from_nowhere_is_found():
-    # Coordinates do not mix: from a block in the first ones no product ever reaches the last.
+def test_an_eigenvector_orthogonal_to_the_block_is_found():
+    # Products with this matrix do not mix coordinates: those of a block in the first ones never reach the
+    # last.
     X = np.diag(np.linspace(-1.0, 1.0, 100))
     X[-1, -1] = -3.0
     tracker = EigenpairTracker(1, 0.01)
@@ -134,7 +135,7 @@ def test_huge_numbers_do_not_overflow():
     assert values[0] == pytest.approx(np.linalg.eigvalsh(X)[0], rel=0.05)
 
 
-def test_numbers_that_are_not_finite_are_left_to_others():
+def test_matrices_that_are_not_finite_are_not_tracked():
     assert EigenpairTracker(1, 0.1).smallest(np.full((80, 80), np.nan)) is None
 
 
@@ -157,7 +158,7 @@ def test_other_libraries_and_precisions_are_kept_and_may_change():
 
 
 @pytest.mark.parametrize("accuracy", [0.0, 1.0, -0.1, float("nan")])
-def test_accuracies_out_of_range_are_refused(accuracy):
+def test_accuracies_out_of_range_are_errors(accuracy):
     with pytest.raises(ValueError, match="accuracy"):
         EigenpairTracker(1, accuracy)
 
@@ -180,7 +181,7 @@ def test_a_cone_that_follows_gives_minorants_of_the_exact_one(form):
         assert followed.valid_inequality(X, 2.0).support == 0.0
 
 
-def test_what_the_tracker_cannot_do_the_exact_way_does():
+def test_other_matrices_are_decomposed():
     # Too small for a block, a form that needs all pairs, and a matrix that jumps.
     for cone in (PSDCone(5, accuracy=0.1), PSDCone(100, Distance(), accuracy=0.1)):
         X = next(walk(cone.dim, 1, 9))
@@ -224,7 +225,7 @@ def test_pairs_are_on_the_ledger():
     assert counts.eigenpairs == 3
 
 
-def test_the_answer_is_an_array_of_its_own():
+def test_the_result_is_a_new_array():
     tracker, X = EigenpairTracker(1, 0.1), next(walk(80, 1, 17))
     before = X.copy()
     first = tracker.smallest(X)
@@ -274,7 +275,7 @@ def test_a_cone_that_tracks_pairs_reports_it():
 
 
 @pytest.mark.parametrize(("rows", "products"), [(100, 8), (1280, 20)])
-def test_larger_matrices_are_worth_more_products(rows, products):
+def test_larger_matrices_allow_more_products(rows, products):
     """An eigendecomposition takes as long as a number of products that grows with the rows."""
     X = np.diag(np.linspace(1.0, 2.0, rows))
     tracker = EigenpairTracker(1, 1e-12)
