@@ -1,8 +1,8 @@
 """A solver for CVXPY: ``problem.solve(solver=lopro.cvxpy.Lopro())``.
 
-Quadratic objectives over zero, nonnegative, second-order, semidefinite and exponential cones. CVXPY says
-``optimal`` exactly where the gap is proved; the proof is in ``problem.solver_stats.extra_stats``. It needs
-CVXPY: ``pip install "lopro[cvxpy]"``.
+It solves quadratic objectives over zero, nonnegative, second-order, semidefinite and exponential cones. The
+status is ``optimal`` exactly if the gap is proved; the proof is in ``problem.solver_stats.extra_stats``.
+CVXPY has to be installed: ``pip install "lopro[cvxpy]"``.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ class Lopro(CLARABEL):  # type: ignore[misc]
     """A solver of CVXPY that proves its answers.
 
     Options of ``problem.solve``: ``tol`` (the relative gap to prove, 1e-6) and ``time_limit`` in seconds.
-    When the time is up, or after Ctrl-C, the status is ``user_limit`` with the best point; without one
-    CVXPY raises its ``SolverError``. All instances are equal, so that CVXPY compiles a problem with
-    parameters once. Linear and quadratic programs begin with the last point and multipliers of the same
-    problem, unless ``warm_start=False``.
+    After the time limit or Ctrl-C the status is ``user_limit`` with the best point; without a point CVXPY
+    raises its ``SolverError``. All instances are equal, so that CVXPY compiles a problem with parameters
+    once. Linear and quadratic programs start from the last point and multipliers of the same problem, unless
+    ``warm_start=False``.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class Lopro(CLARABEL):  # type: ignore[misc]
         return hash(type(self))
 
     def import_solver(self) -> None:
-        """Do nothing: lopro is imported already."""
+        """Do nothing: lopro is imported."""
 
     def solve_via_data(
         self,
@@ -159,7 +159,7 @@ class Lopro(CLARABEL):  # type: ignore[misc]
 
 
 def _last_result(cache: dict[str, Any] | None, name: str, problem: Problem) -> Result | None:
-    """Return the last result of a problem with as many variables and rows, if there is one."""
+    """Return the last result of a problem with the same numbers of variables and rows, if there is one."""
     last = None if cache is None else cache.get(name)
     if not isinstance(last, Result) or last.multipliers is None or last.x.shape != problem.shape:
         return None
@@ -191,7 +191,7 @@ def _problem(data: dict[str, Any]) -> Problem | None:
 
 
 def _sides(data: dict[str, Any], size: int) -> tuple[Any, Any]:
-    """Return the bounds of the variables, infinite where there are none."""
+    """Return the bounds of the variables, infinite if there are none."""
     least, most = (data.get(key) for key in (settings.LOWER_BOUNDS, settings.UPPER_BOUNDS))
     return (
         np.full(size, -np.inf) if least is None else np.asarray(least, np.float64),
@@ -233,7 +233,7 @@ def _program(data: dict[str, Any]) -> ConicData:
 
 
 def _without_noise(A: Any, b: Any, dims: Any) -> Any:
-    """Return the sides with 0 in place of what is rounding, in rows without a coefficient."""
+    """Return the sides with 0 in place of rounding errors in rows without a coefficient."""
     linear = dims.zero + dims.nonneg
     missed = np.concatenate([np.abs(b[: dims.zero]), -b[dims.zero : linear]])
     rows = noise_rows(lambda i: abs(A[i]).sum(axis=1) == 0.0, missed, b[:linear])
@@ -263,7 +263,7 @@ def _answer(program: ConicData, outcome: Outcome, tol: float, seconds: float) ->
         outcome.fun, outcome.lower_bound, outcome.violation, source, target, outcome.charge,
         outcome.radius, absolute=outcome.absolute_violation, empty_within=within,
     )  # fmt: skip
-    # Without a point CVXPY has nothing to show, and raises its SolverError.
+    # Without a point CVXPY raises its SolverError.
     nothing = outcome.status is Status.STOPPED and not math.isfinite(outcome.fun)
     word = "NumericalError" if nothing else _WORDS[outcome.status]
     return _Answer(word, x, outcome.multipliers, outcome.fun, seconds, outcome.steps, certificate)

@@ -33,6 +33,9 @@ __all__ = [
 
 #: The most rounds of scaling a matrix: each halves the number of digits by which units are wrong.
 _ROUNDS = 60
+#: Least unit of a difference, relative to the numbers that it is a difference of: with `FEASIBLE` violations
+#: are then measured down to 1e-15 of these numbers, which is their rounding.
+_LEAST_UNIT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -115,10 +118,10 @@ def matrix_units(diagonal: Any, largest: float) -> Vector:
     """Return the units d in which a symmetric matrix X is compared with zero: ``X_ij / (d_i d_j)``.
 
     X is positive semidefinite if ``v'Xv >= 0`` for all v. Each of these rows has the side 0 and compares
-    ``sum v_i^2 X_ii``, the part of it that is not negative where X is semidefinite. With ``d_i^2 = X_ii`` the
+    ``sum v_i^2 X_ii``, the terms that are not negative if X is semidefinite. With ``d_i^2 = X_ii`` the
     largest relative violation is minus the least eigenvalue of the scaled matrix, whatever the other entries
-    are, and in all units of the indices. As for balls, numbers below 1e-6 of the largest entry count as
-    that: eigenvalues are differences of numbers of that size, and as many of their digits are rounding.
+    are, and in all units of the indices. As for balls, numbers below 1e-6 of the largest entry are replaced
+    by that: eigenvalues are differences of numbers of that size and have their rounding errors.
 
     Examples
     --------
@@ -130,15 +133,15 @@ def matrix_units(diagonal: Any, largest: float) -> Vector:
     2e-06
     """
     sizes = np.abs(np.asarray(diagonal, dtype=np.float64))
-    return np.sqrt(np.maximum(sizes, 1e-6 * largest))
+    return np.sqrt(np.maximum(sizes, _LEAST_UNIT * largest))
 
 
 def units_of_entries(sizes: Any) -> Vector:
     """Return the units d of a symmetric matrix whose entries are sums of terms with these absolute values.
 
     The row ``v'Xv >= 0`` compares at most ``sum |v_i v_j| sizes_ij``, and ``d_i d_j >= sizes_ij`` up to 1e-3:
-    ``d_i^2 = sizes_ii`` where the diagonal is large enough for that, as it is where nothing cancels. In other
-    units of the indices d changes with them.
+    ``d_i^2 = sizes_ii`` if the diagonal is large enough for that, as it is without cancellation. The units d
+    change with those of the indices.
 
     Examples
     --------
@@ -151,11 +154,11 @@ def units_of_entries(sizes: Any) -> Vector:
     known = diagonal > 0.0
     d = np.where(known, np.sqrt(diagonal), 1.0)
     while not known.all():
-        # Where the diagonal is empty, entries beside those that have a unit determine it.
-        told = np.where(known, 0.0, (sizes[:, known] / d[known]).max(axis=1, initial=0.0))
-        d = np.where(told > 0.0, told, d)
-        # One of several that no other determines begins with the unit 1: only products count.
-        known = known | (told > 0.0 if told.any() else np.arange(len(d)) == known.argmin())
+        # A unit with the diagonal entry 0 follows from the entries beside indices that have a unit.
+        found = np.where(known, 0.0, (sizes[:, known] / d[known]).max(axis=1, initial=0.0))
+        d = np.where(found > 0.0, found, d)
+        # If none follows, the first index without a unit gets the unit 1: only products of units count.
+        known = known | (found > 0.0 if found.any() else np.arange(len(d)) == known.argmin())
     for _ in range(_ROUNDS):
         largest = (sizes / d[:, None] / d).max(axis=1, initial=0.0)
         if (largest <= 1.001).all():
@@ -167,9 +170,8 @@ def units_of_entries(sizes: Any) -> Vector:
 def ball_size(radius: float, centre: float, products: Callable[[], float]) -> float:
     """Return the unit of the residual of a ball ``|A x - y| <= radius``.
 
-    That is the radius, but no less than 1e-6 of ``|y|``: residuals are differences of numbers of that size,
-    and as many of their digits are rounding. An equation is compared with ``|y|``, and with the products
-    where y is 0.
+    That is the radius, but at least 1e-6 of ``|y|``: residuals are differences of numbers of that size and
+    have their rounding errors. An equation is compared with ``|y|``, or with the products if y is 0.
 
     Examples
     --------
@@ -177,24 +179,24 @@ def ball_size(radius: float, centre: float, products: Callable[[], float]) -> fl
     >>> ball_size(2.0, 10.0, lambda: 1.0), ball_size(1e-9, 2.0, lambda: 1.0)
     (2.0, 2e-06)
     """
-    size = max(radius, 1e-6 * centre) if radius > 0.0 else centre
+    size = max(radius, _LEAST_UNIT * centre) if radius > 0.0 else centre
     return size if size > 0.0 else products()
 
 
 def noise_rows(
     empty: Callable[[Any], Any], missed: Vector, sides: Vector
 ) -> np.ndarray[Any, np.dtype[np.intp]]:
-    """Return the rows that are noise, and warn of them: without an entry, and missed by rounding alone.
+    """Return the rows of zeros that are violated only by rounding, and warn of them.
 
-    That is 64 units in the last place of the largest side of the same constraint: what is left of terms that
-    cancelled before the rows were handed over. They count as satisfied.
+    Rounding is up to 64 units in the last place of the largest side of the same constraint: the error of
+    terms that cancelled before the rows were passed on. These rows count as satisfied.
 
     Parameters
     ----------
     empty : callable
-        Tells for an array of rows whether all of their coefficients are exactly 0.
+        Returns for an array of rows whether all of their coefficients are exactly 0.
     missed : array
-        By how much zero misses each row.
+        The violation of each row at zero.
     sides : array
         All sides of the constraint; infinite ones do not count.
 
