@@ -120,6 +120,6 @@ def test_small_quadratic_programs_pass_few_files_and_functions():
     assert direct.built["lopro.engines.forms.QuadraticProgram"] <= 2  # as posed, and normalised
     modelled = seen.get("CVXPY quadratic program 30x10, 15 rows")
     if modelled is not None:  # the same path, through sparse rows and equations
-        assert len(modelled.files) <= 49
+        assert len(modelled.files) <= 51
         assert modelled.calls <= 830
         assert not any(name.startswith("newton/bounds") for name in modelled.files)

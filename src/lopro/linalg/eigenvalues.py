@@ -17,7 +17,7 @@ from lopro.core.arrays import Array as AnyArray
 from lopro.core.arrays import copy, namespace, to_numpy
 from lopro.core.arrays import norm as norm_of
 from lopro.core.device_cholesky import factor_of_definite
-from lopro.core.diagonals import diagonal_of, raise_diagonal
+from lopro.core.diagonals import raise_diagonal
 from lopro.linalg.dense import EPS, Array, Matrix, SingularSystem, cholesky, norm
 from lopro.linalg.rounding import dot, gamma, product
 from lopro.linalg.sparse import SPARSE
@@ -218,7 +218,8 @@ def is_above(X: AnyArray, least: float) -> bool:
     n = X.shape[0]
     pad = 1.01 * gamma(n + 2) * (_trace_of_moduli(X) + n * abs(least))
     if isinstance(X, np.ndarray):
-        shifted = raise_diagonal(X.copy(), -(least + pad))
+        shifted = X.copy()
+        shifted.flat[:: n + 1] -= least + pad
         return bool(scipy.linalg.lapack.dpotrf(shifted.T, lower=1, overwrite_a=1)[1] == 0)
     # Twice the rounding: one half for the residual, the other for the rounding of its evaluation.
     shifted = raise_diagonal(copy(X), -(least + 2.0 * pad))
@@ -231,7 +232,8 @@ def is_above(X: AnyArray, least: float) -> bool:
 
 
 def _trace_of_moduli(X: AnyArray) -> float:
-    return float(namespace(X).sum(abs(diagonal_of(X))))
+    xp = namespace(X)
+    return float(xp.sum(abs(xp.linalg.diagonal(X))))
 
 
 def semidefinite_shift(X: AnyArray, error: float = 0.0) -> float:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from lopro.problem import Problem
 from lopro.protocol import Method
 
-__all__ = ["Application", "applications", "recognised", "register"]
+__all__ = ["Application", "applications", "register", "registered"]
 
 
 class Application(Protocol):
@@ -25,25 +25,16 @@ class Application(Protocol):
         ...
 
 
-_applications: list[Application] = []
+#: In the order in which their forms are looked for.
+registered: list[Application] = []
 
 
 def register(application: Application) -> None:
     """Register an application with `lopro.Auto` and the tables of methods."""
-    if all(known.name != application.name for known in _applications):
-        _applications.append(application)
+    if all(known.name != application.name for known in registered):
+        registered.append(application)
 
 
 def applications() -> tuple[Application, ...]:
     """Return the registered applications."""
-    return tuple(_applications)
-
-
-def recognised(problem: Problem) -> tuple[str, Method] | None:
-    """Return the name of the application that recognises a problem, and its method; None if none does."""
-    for application in _applications:
-        fits = isinstance(problem.objective, application.objectives)
-        method = application.recognise(problem) if fits else None
-        if method is not None:
-            return application.name, method
-    return None
+    return tuple(registered)

@@ -17,7 +17,7 @@ from lopro.engines.answer import installed
 from lopro.errors import InfeasibleError, PrecisionWarning, StalledError
 from lopro.functions.atoms import Interval, L1Ball, LInf, SecondOrderCone
 from lopro.maps import SparseMap
-from lopro.methods.applications import recognised
+from lopro.methods.applications import registered
 from lopro.methods.costs import admm_cost, least_conic_cost, least_newton_cost, passes_cost
 from lopro.methods.multipliers import MultiplierMethod
 from lopro.methods.nearest_point import NearestPoint
@@ -145,10 +145,12 @@ def _warn_of_precision(method: Method, bench: Workbench, x0: Array) -> None:
 
 def _plan(problem: Problem) -> Iterator[Fit]:
     """Yield the methods that fit; each is chosen only when those before it have failed."""
-    found = recognised(problem)
-    if found is not None:
-        yield Fit(found[1], f"it has the form of {found[0]}")
-        return
+    for application in registered:
+        fits = isinstance(problem.objective, application.objectives)
+        method = application.recognise(problem) if fits else None
+        if method is not None:
+            yield Fit(method, f"it has the form of {application.name}")
+            return
     yield from _closed_forms(problem)
     tried: list[Method] = []
     for fit in _second_order(problem):

@@ -7,10 +7,10 @@ from dataclasses import fields
 from typing import Any
 
 import lopro.methods as own
-from lopro.methods.applications import Application, applications, recognised, register
+from lopro.methods.applications import Application, applications, register
 from lopro.protocol import Card
 
-__all__ = ["Application", "applications", "methods", "methods_table", "recognised", "register"]
+__all__ = ["Application", "applications", "methods", "methods_table", "register"]
 
 
 def methods() -> dict[str, Any]:
