@@ -31,6 +31,7 @@ from lopro.constraints import (
     Spectrahedron,
     SquaredResidual,
 )
+from lopro.constraints.pulled_back import pulled_back, stretch_at
 from lopro.core.arrays import inner, norm
 from lopro.errors import ProjectionError
 from lopro.functions import Ball
@@ -63,6 +64,16 @@ def test_the_slope_is_reached(c: Constraint, steepest: Any) -> None:
     G = c.lipschitz()
     assert G is not None
     assert G.value == pytest.approx(norm(c.subgradient(steepest)), rel=1e-12)
+
+
+def test_the_stretch_of_a_map_is_that_of_lengths() -> None:
+    image = (np.array([9.0, 12.0]),)
+    assert stretch_at(np.array([3.0, 4.0]), image[0]) == 3.0
+    assert stretch_at(np.zeros(2), image[0]) == 0.0
+    # |A x| / |x| = 3 times |v| = 5, and 8 roundings.
+    rows = Polyhedron(3.0 * np.eye(2), np.zeros(2))
+    found = pulled_back(rows, (np.array([0.0, 5.0]),), np.array([3.0, 4.0]), image)
+    assert found.blur == 8.0 * 2.0**-52 * 15.0
 
 
 def test_the_slope_of_a_squared_residual_is_reached_on_a_ball() -> None:

@@ -18,6 +18,7 @@ from lopro.functions import Ball
 from lopro.metric import PairLoss
 from lopro.objectives import (
     FunctionObjective,
+    Huber,
     L1Norm,
     LeastSquares,
     Linear,
@@ -49,6 +50,13 @@ def test_the_radius_of_a_sublevel_set_is_reached(f: Objective, farthest: list[fl
     radius = f.sublevel_radius(f.value(z))
     assert radius is not None
     assert radius.value == pytest.approx(np.linalg.norm(z), rel=1e-12)
+
+
+def test_the_radius_of_huber_adds_small_and_large_residuals() -> None:
+    """At most 5 = sqrt(2 * 12.5) from small residuals and 50 = 2 * 12.5 / 0.5 from large ones."""
+    f = Huber(b=np.zeros(2), delta=0.5)
+    assert f.value(np.array([25.25, 0.0])) == 12.5
+    assert f.sublevel_radius(12.5).value == pytest.approx(5.0 + 50.0, rel=1e-15)
 
 
 def test_the_radius_that_a_ridge_gives() -> None:

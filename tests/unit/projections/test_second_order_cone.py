@@ -55,6 +55,14 @@ def test_the_boundary_is_an_equation_with_its_slope() -> None:
         assert change == pytest.approx(2.0 * equation.slope(z) @ step, rel=1e-8)
 
 
+def test_a_valid_inequality_is_the_linearisation() -> None:
+    A, b = np.array([[1.0, 2.0], [0.0, -1.0]]), np.array([0.5, 1.0])
+    cone, x = SecondOrderCone(A, b, np.array([0.3, -0.2]), 4.0), np.array([3.0, 1.0])
+    found, slope = cone.valid_inequality(x, 2.0), cone.subgradient(x)
+    np.testing.assert_allclose(found.direction, 2.0 * slope, rtol=1e-13)
+    assert found.support == pytest.approx(2.0 * (slope @ x - cone.value(x)), rel=1e-13)
+
+
 def test_points_in_the_normal_cone_are_projected_on_the_apex() -> None:
     rng = np.random.default_rng(3)
     A, c, apex = rng.standard_normal((2, 4)), rng.standard_normal(4), rng.standard_normal(4)
