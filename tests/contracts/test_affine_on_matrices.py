@@ -11,7 +11,7 @@ import scipy.sparse
 import scipy.sparse.linalg
 
 import lopro
-from lopro.constraints import Affine, Intersection, Polyhedron, PSDCone, Spectrahedron
+from lopro.constraints import Affine, Box, Intersection, Polyhedron, PSDCone, Spectrahedron
 from lopro.constraints.matrix_rows import matrix_rows
 from lopro.constraints.on_symmetric import on_symmetric
 from lopro.errors import InfeasibleError
@@ -214,3 +214,19 @@ def test_rows_on_matrices_that_are_not_square_stay_as_they_are():
         Affine(np.eye(6), None, 1.0, (2, 3)),
     ):
         assert on_symmetric(set_) is set_
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_bounds_of_entries_are_rows_on_symmetric_matrices(rng, same):
+    n = 4
+    lower = rng.standard_normal((n, n))
+    lower[1, 2] = lower[2, 1] = -np.inf
+    lower = np.maximum(lower, lower.T) if same else lower
+    A, low, high = Box(lower, np.full((n, n), np.inf)).rows_on_matrices(n)
+    X = rng.standard_normal((n, n))
+    X = X + X.T
+    margins, expected = A @ X.ravel() - low, (X - lower)[np.isfinite(lower)]
+    np.testing.assert_allclose(
+        np.unique(margins.round(12)), np.unique(expected.round(12)), atol=1e-11
+    )
+    assert np.isposinf(high).all() and len(low) == (9 if same else 14)
