@@ -143,6 +143,17 @@ def test_the_smoothness_of_a_sum_is_that_of_its_parts() -> None:
     assert math.isclose(f.sublevel_radius(2.0).value, 1.0)  # 4/2 |z|^2 <= 2 along the second axis
 
 
+def test_the_smoothness_of_a_large_sparse_matrix_is_rounded_up() -> None:
+    """Second differences on a ring have the eigenvalue 4, which is the sum of the moduli of each row."""
+    n = 1200
+    P = scipy.sparse.diags_array(
+        [-1.0, -np.ones(n - 1), 2.0 * np.ones(n), -np.ones(n - 1), -1.0],
+        offsets=[1 - n, -1, 0, 1, n - 1],
+    )
+    L = Quadratic(scipy.sparse.csr_array(P), np.ones(n)).smoothness().value
+    assert 4.0 <= L <= 4.0 * (1.0 + 1e-12)
+
+
 def test_the_smoothness_of_a_large_sparse_matrix_is_bounded_by_its_rows() -> None:
     n = 1200
     P = scipy.sparse.diags_array(

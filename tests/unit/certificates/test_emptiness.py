@@ -86,3 +86,12 @@ def test_what_three_sets_leave_is_rounding() -> None:
     assert found.margin == pytest.approx(6.0 - 0.6, rel=1e-9)
     off = exclude(balls, [np.array([0.1]), np.array([0.2]), np.array([-0.3 + 4e-15])], 1)
     assert not off.proved
+
+
+@pytest.mark.parametrize(("residual", "proved"), [(5e-13, True), (1e-10, False)])
+def test_the_rounding_of_a_column_grows_with_its_entries(residual: float, proved: bool) -> None:
+    """``x <= -1`` and ``-x <= -1``, 25 rows of each: sums of 50 entries are known up to 50 roundings."""
+    A = np.repeat([1.0, -1.0], 25)[:, None]
+    A[0] += residual
+    rows = [(A, np.full(50, -np.inf), np.full(50, -1.0))]
+    assert check_empty(rows, [np.ones(50)], 1).proved is proved

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import lopro
+from lopro.constraints import ValidInequality
 from lopro.errors import PrecisionWarning
+from lopro.protocol import Candidate, Multiplier
 
 RNG = np.random.default_rng(0)
 A, B, Q = (RNG.standard_normal(s).astype(np.float32) for s in ((9, 6), 9, 6))
@@ -21,6 +23,15 @@ def test_a_tolerance_below_what_can_be_proved_gives_a_warning_and_the_run_ends()
         result = lopro.solve(lopro.Problem(LINEAR, BALL), tol=1e-9)
     assert result.status.name == "STALLED"
     assert result.certificate.relative_gap < 1e-4
+
+
+def test_a_candidate_in_double_precision_is_rounded_and_keeps_the_point_of_its_evidence() -> None:
+    x, inequality = np.array([1.0 / 3.0, 2.0]), ValidInequality(np.ones(2), 1.0)
+    made = Candidate(x, Multiplier(inequality)).in_precision_of(np.zeros(2, np.float32))
+    np.testing.assert_array_equal(made.x, x.astype(np.float32), strict=True)
+    np.testing.assert_array_equal(made.before, x, strict=True)
+    assert Candidate(x).in_precision_of(np.zeros(2, np.float32)).before is None
+    assert made.in_precision_of(np.zeros(2, np.float32)) is made
 
 
 def test_there_is_no_warning_for_tolerances_that_can_be_proved() -> None:
