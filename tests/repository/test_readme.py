@@ -35,12 +35,12 @@ def printed(snippet: Snippet) -> str:
     """Run the code alone and return its output; line numbers are those of the document."""
     line = int(snippet.place.rpartition(":")[2])
     code = compile("\n" * (line - 1) + snippet.code, snippet.place, "exec")
-    known = list(applications._applications)  # a snippet may add to it
+    known = list(applications.registered)  # a snippet may add to it
     try:
         with contextlib.redirect_stdout(io.StringIO()) as output:
             exec(code, {"__name__": "__main__"})
     finally:
-        applications._applications[:] = known
+        applications.registered[:] = known
     return output.getvalue()
 
 
