@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -260,10 +261,16 @@ class Constraint(Function):
             p = to_real_vector(self.project(z))
             normal = v - p
             # At a short distance the direction of the difference is rounding.
-            if np.linalg.norm(normal) > _NEARBY * (np.linalg.norm(v) + np.linalg.norm(p)):
-                return [Cut(normal, float(normal @ p))]
+            size = np.linalg.norm(v) + np.linalg.norm(p) + self._typical_size
+            if np.linalg.norm(normal) > _NEARBY * size:
+                return [Cut(normal, float(normal @ p), self._typical_size)]
         c = self.value(z)
         if c <= 0.0:
             return []
         g = to_real_vector(self.subgradient(z))
-        return [Cut(g, float(g @ v) - c)]
+        return [Cut(g, float(g @ v) - c, self._typical_size)]
+
+    @cached_property
+    def _typical_size(self) -> float:
+        """The typical size, computed once; 0 if it is unknown."""
+        return self.typical_size() or 0.0

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lopro.certificates import NOISE
+from lopro.certificates import NOISE, TOUCHING
 from lopro.core.deadline import current_deadline
 from lopro.core.real_vectors import Vector
 from lopro.errors import InfeasibleError, ProjectionError
@@ -32,10 +32,14 @@ _BLUR = 0.05
 
 @dataclass(frozen=True)
 class Cut:
-    """The inequality ``<normal, z> <= bound``, valid for every point of the set."""
+    """The inequality ``<normal, z> <= bound``, valid for every point of the set.
+
+    ``size`` is a length typical of the data that it was computed from: it determines their rounding errors.
+    """
 
     normal: Vector
     bound: float
+    size: float = 0.0
 
     def depth(self, z: Vector) -> float:
         """Return the distance of ``z`` to the half-space, negative inside."""
@@ -104,12 +108,15 @@ class _Bundle:
         self._x = x
         self._normals = np.empty((0, x.shape[0]))
         self._slack = np.empty(0)
+        #: Contradictions up to this length are rounding errors of sets that touch.
+        self._touching = 0.0
         self._face = Face.empty(x.shape[0])
 
     def add(self, cuts: Sequence[Cut]) -> None:
         lengths = [float(np.linalg.norm(cut.normal)) for cut in cuts]
         units = [cut.normal / n for cut, n in zip(cuts, lengths, strict=True) if n > 0.0]
         bounds = [cut.bound / n for cut, n in zip(cuts, lengths, strict=True) if n > 0.0]
+        self._touching = max(self._touching, *(TOUCHING * cut.size for cut in cuts), 0.0)
         normals = np.reshape(units, (len(units), len(self._x)))
         self._normals = np.concatenate([self._normals, normals])
         self._slack = np.concatenate([self._slack, np.array(bounds) - normals @ self._x])
@@ -128,7 +135,8 @@ class _Bundle:
         try:
             face = shortest_vector(halfspaces, self._slack, self._face, blur)
         except Contradiction as contradiction:
-            if contradiction.excess > 1e-6 * size and self.is_empty:
+            least = max(1e-6 * size, self._touching)
+            if contradiction.excess > least and self.is_empty:
                 raise InfeasibleError(
                     f"the set is empty: cuts contradict each other by {contradiction.excess:.3g} (unit rows)"
                 ) from None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lopro
-from lopro.constraints import Box, Intersection, Polyhedron, ResidualBall
+from lopro.constraints import Affine, Box, Intersection, Polyhedron, ResidualBall
 from lopro.engines.cones import ball_rows, halfspace_rows
 from lopro.errors import InfeasibleError
 from lopro.maps import linear_map
@@ -108,3 +108,20 @@ def test_rounding_of_weights_that_cannot_be_balanced_proves_nothing():
         rng = np.random.default_rng(seed)
         rows = halfspace_rows(rng.standard_normal((3, 5)), -rng.random(3))
         assert not cones_exclude([rows], [rng.random(3)])
+
+
+def test_a_ball_that_touches_rows_at_the_origin_is_not_called_empty():
+    """The only point is 0, where all rows and slacks vanish: contradictions are compared with the data."""
+    rows = [[1.0, 0.0], [-2.0, -2.0], [3.0, 3.0], [2.0, 0.0], [-3.0, 4.0], [0.0, 1.0]]
+    inf = np.inf
+    touching = Intersection(
+        Affine(rows, [-inf, 0.0, -inf, -inf, -inf, 0.0], [5.0, inf, 0.0, 0.0, 2.0, 3.0]),
+        Box([-inf, -inf], [0.0, inf]),
+        ResidualBall(np.array([[-3.0, -4.0], [-2.0, 1.0]]), np.array([-9.0, -12.0]), 15.0),
+    )
+    f = lopro.objectives.Quadratic(np.array([[10.0, -2.0], [-2.0, 13.0]]), np.array([-1.0, -5.0]))
+    result = lopro.solve(lopro.Problem(f, touching), tol=1e-3)
+    assert result.status is not lopro.Status.INFEASIBLE
+    assert result.certificate.violation <= 1e-9 and abs(result.fun) <= 1e-9
+    near = touching.project(np.array([-7.4e-12, 9.2e-12]))
+    np.testing.assert_allclose(near, 0.0, atol=1e-10)
