@@ -45,17 +45,20 @@ def no_candidates(*_: Any, **__: Any) -> tuple[()]:
 
 #: By name: the attributes that are replaced to switch a fallback off, and their replacements.
 FALLBACKS: dict[str, dict[str, Any]] = {
-    "one nonzero": {f"{m}.one_nonzero": no_candidates for m in ("working_set", "matrix_free", "by_products")},
+    "one nonzero": {
+        f"{module}.one_nonzero": no_candidates
+        for module in ("working_set", "operators.matrix_free", "operators.by_products")
+    },
     "exact path": {"working_set.signs_at_radius": nothing},
     "programs": {"working_set.fits_program": no},
-    "cones": {"working_set.fits_cones": no, "matrix_free.fits_cones": no},
-    "splitting": {"operator_search.OperatorSearch._split": nothing},
-    "lengths": {"operator_search.OperatorSearch._scale_steps": nothing},
-    "reading operators": {"by_products._readable": nothing},
-    "columns of operators": {"matrix_free._reads_columns": no},
+    "cones": {"working_set.fits_cones": no, "operators.matrix_free.fits_cones": no},
+    "splitting": {"operators.search.OperatorSearch._split": nothing},
+    "lengths": {"operators.search.OperatorSearch._scale_steps": nothing},
+    "reading operators": {"operators.by_products._readable": nothing},
+    "columns of operators": {"operators.matrix_free._reads_columns": no},
     "programs for penalties": {"working_set.improve_penalised": no_candidates},
     "equations for the square root": {"working_set._at_equations": no_candidates},
-    "end of blocks": {"block_search.BlockSearch._try_to_end": nothing},
+    "end of blocks": {"blocks.search.BlockSearch._try_to_end": nothing},
 }  # fmt: skip
 
 #: Words in the names of classes that take too long here.

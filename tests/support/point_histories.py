@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from lopro.basis_pursuit.history import History, Point
+from lopro.basis_pursuit.operators.history import History, Point
 
 __all__ = ["history_of"]
 

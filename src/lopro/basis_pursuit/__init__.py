@@ -2,14 +2,14 @@
 
 from lopro.basis_pursuit.api import bpdn, bpdn_path
 from lopro.basis_pursuit.application import bpdn_problem
-from lopro.basis_pursuit.by_products import ByProducts
 from lopro.basis_pursuit.logistic_regression import (
     LogisticResult,
     sparse_logistic,
     sparse_logistic_path,
 )
-from lopro.basis_pursuit.loss_search import WorkingSetNewton
-from lopro.basis_pursuit.matrix_free import MatrixFree
+from lopro.basis_pursuit.losses.search import WorkingSetNewton
+from lopro.basis_pursuit.operators.by_products import ByProducts
+from lopro.basis_pursuit.operators.matrix_free import MatrixFree
 from lopro.basis_pursuit.regression import lasso, lasso_path
 from lopro.basis_pursuit.results import BPDNResult, LassoPath, LassoResult, ParetoCurve
 from lopro.basis_pursuit.working_set import WorkingSet

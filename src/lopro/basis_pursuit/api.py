@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from lopro.basis_pursuit.application import ProblemData, solve_one
-from lopro.basis_pursuit.batch import radii_for, solve_all, solve_columns
+from lopro.basis_pursuit.batches.shared import radii_for, solve_all, solve_columns
 from lopro.basis_pursuit.block_norm import Repeated
+from lopro.basis_pursuit.columns.shared_passes import shares_passes
 from lopro.basis_pursuit.free_columns import FreeColumns
 from lopro.basis_pursuit.results import BPDNResult, ParetoCurve, from_largest
-from lopro.basis_pursuit.shared_passes import shares_passes
 from lopro.core.arrays import Array, to_numpy
 from lopro.core.deadline import Deadline
 from lopro.core.validation import check_array, check_number, check_numbers, check_shape

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lopro.basis_pursuit.block_norm import BlockNorm
-from lopro.basis_pursuit.by_products import ByProducts
-from lopro.basis_pursuit.loss_search import WorkingSetNewton
-from lopro.basis_pursuit.matrix_free import MatrixFree
+from lopro.basis_pursuit.losses.search import WorkingSetNewton
+from lopro.basis_pursuit.operators.by_products import ByProducts
+from lopro.basis_pursuit.operators.matrix_free import MatrixFree
 from lopro.basis_pursuit.problem import NORMS, SparseProblem
 from lopro.basis_pursuit.recognition import sparse_form, sparse_loss
 from lopro.basis_pursuit.results import BPDNResult, LassoResult

@@ -11,7 +11,7 @@ import numpy as np
 import scipy  # parts of it load when first used
 
 from lopro.basis_pursuit.application import ProblemData
-from lopro.basis_pursuit.pieces import columns_of
+from lopro.basis_pursuit.columns.pieces import columns_of
 from lopro.basis_pursuit.results import BPDNResult
 from lopro.certificates import feasibility_tolerance
 from lopro.core.arrays import Array, eps, norm, to_numpy

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from lopro.basis_pursuit.application import checked_norm
-from lopro.basis_pursuit.loss_search import WorkingSetNewton
+from lopro.basis_pursuit.losses.search import WorkingSetNewton
 from lopro.basis_pursuit.penalised import FitMultiplier
 from lopro.basis_pursuit.regression import weights_of_path
 from lopro.basis_pursuit.results import BPDNResult, LassoPath, fields_of, from_largest

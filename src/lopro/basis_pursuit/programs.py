@@ -15,8 +15,8 @@ from typing import ClassVar
 import numpy as np
 import scipy  # parts of it load when first used
 
-from lopro.basis_pursuit import support_newton
-from lopro.basis_pursuit.column_search import ColumnSearch
+from lopro.basis_pursuit.columns import support_newton
+from lopro.basis_pursuit.columns.search import ColumnSearch
 from lopro.basis_pursuit.problem import NORMS, SparseForm, SparseProblem, residual_ball_of
 from lopro.basis_pursuit.search import newton_rounds
 from lopro.core.arrays import Array, asarray_like, norm, to_numpy

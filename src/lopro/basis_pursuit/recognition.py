@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 from lopro.basis_pursuit.block_norm import BlockNorm, Repeated
+from lopro.basis_pursuit.columns.pieces import Vector
+from lopro.basis_pursuit.losses.sparse_loss import SparseLoss
 from lopro.basis_pursuit.penalised import PenalisedProblem, SquareRootProblem, unscaled
-from lopro.basis_pursuit.pieces import Vector
 from lopro.basis_pursuit.problem import NORMS, SparseForm, SparseProblem, residual_ball_of
-from lopro.basis_pursuit.sparse_loss import SparseLoss
 from lopro.constraints import Box, WholeSpace
 from lopro.core.arrays import Array, is_array, is_complex, namespace, to_numpy
 from lopro.functions import atoms

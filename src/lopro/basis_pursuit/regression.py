@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from lopro.basis_pursuit.application import ProblemData, solve_one
-from lopro.basis_pursuit.batch import solve_all
-from lopro.basis_pursuit.column_search import ColumnSearch
+from lopro.basis_pursuit.batches.shared import solve_all
+from lopro.basis_pursuit.columns.search import ColumnSearch
+from lopro.basis_pursuit.columns.shared_passes import shares_passes
 from lopro.basis_pursuit.pareto_search import solve_constrained
 from lopro.basis_pursuit.recognition import in_blocks, passes_are_expensive, sparse_form
 from lopro.basis_pursuit.results import LassoPath, LassoResult, from_largest
-from lopro.basis_pursuit.shared_passes import shares_passes
 from lopro.basis_pursuit.working_set import WorkingSet
 from lopro.core.arrays import Array, asarray_like, to_numpy
 from lopro.core.deadline import Deadline

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from lopro.basis_pursuit import support_newton
-from lopro.basis_pursuit.pieces import Vector, columns_of
+from lopro.basis_pursuit.columns import support_newton
+from lopro.basis_pursuit.columns.pieces import Vector, columns_of
+from lopro.basis_pursuit.columns.support_newton import Solution
 from lopro.basis_pursuit.problem import SparseForm, SparseProblem, images_at
 from lopro.basis_pursuit.recognition import sparse_form
-from lopro.basis_pursuit.support_newton import Solution
 from lopro.constraints import ResidualBall
 from lopro.constraints.pulled_back import stretch_at
 from lopro.core.arrays import (

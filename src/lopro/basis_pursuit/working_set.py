@@ -13,16 +13,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from lopro.basis_pursuit import matrix_free
-from lopro.basis_pursuit.block_search import BlockSearch
-from lopro.basis_pursuit.checkpoint import begin
-from lopro.basis_pursuit.column_search import ColumnSearch
-from lopro.basis_pursuit.exact_path import fits_path, signs_at_radius
-from lopro.basis_pursuit.matrix_free import MatrixFree
+from lopro.basis_pursuit.blocks.search import BlockSearch
+from lopro.basis_pursuit.columns.checkpoint import begin
+from lopro.basis_pursuit.columns.exact_path import fits_path, signs_at_radius
+from lopro.basis_pursuit.columns.pool import Pool
+from lopro.basis_pursuit.columns.pooled_search import PooledSearch
+from lopro.basis_pursuit.columns.search import ColumnSearch
 from lopro.basis_pursuit.one_nonzero import one_nonzero
+from lopro.basis_pursuit.operators import matrix_free
+from lopro.basis_pursuit.operators.matrix_free import MatrixFree
 from lopro.basis_pursuit.penalised import SquareRootProblem
-from lopro.basis_pursuit.pool import Pool
-from lopro.basis_pursuit.pooled_search import PooledSearch
 from lopro.basis_pursuit.problem import SparseProblem
 from lopro.basis_pursuit.programs import PursuitPrograms, fits_program, improve_penalised, is_tiny
 from lopro.basis_pursuit.recognition import (
@@ -46,7 +46,7 @@ __all__ = ["WorkingSet"]
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of the order of searches; pairs of figures as those of `column_search.Settings`."""
+    """Settings of the order of searches; pairs of figures as those of `columns.search.Settings`."""
 
     #: The maximal number of rounds along a path (loses a certificate, 1.12).
     path: int = 60

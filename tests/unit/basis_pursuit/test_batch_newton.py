@@ -9,7 +9,7 @@ import pytest
 
 import lopro
 from lopro.basis_pursuit.application import bpdn_problem
-from lopro.basis_pursuit.batch_dense import BatchNewton
+from lopro.basis_pursuit.batches.dense import BatchNewton
 from lopro.basis_pursuit.problem import SparseProblem
 from lopro.maps import linear_map
 

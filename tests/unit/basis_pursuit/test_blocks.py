@@ -13,7 +13,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 import lopro
 from lopro.basis_pursuit.block_norm import BlockNorm
-from lopro.basis_pursuit.block_systems import newton_solver
+from lopro.basis_pursuit.blocks.systems import newton_solver
 
 Vector = Any
 
@@ -282,7 +282,7 @@ def test_many_blocks_are_left_to_the_method_without_factors(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A factorisation grows with the cube of the blocks, a product does not grow with them."""
-    from lopro.basis_pursuit import block_search
+    from lopro.basis_pursuit.blocks import search as block_search
 
     A, Y = problem(200, 600, 1, 12, iscomplex=True)  # too many entries for cones
     sigma = 0.05 * float(np.linalg.norm(Y))

@@ -11,9 +11,9 @@ import pytest
 from scipy.sparse.linalg import LinearOperator
 
 import lopro
-from lopro.basis_pursuit import by_products, matrix_free
 from lopro.basis_pursuit.application import BasisPursuit, bpdn_problem
-from lopro.basis_pursuit.by_products import ByProducts
+from lopro.basis_pursuit.operators import by_products, matrix_free
+from lopro.basis_pursuit.operators.by_products import ByProducts
 from lopro.errors import MissingCapabilityError
 from lopro.maps import linear_map
 

@@ -10,8 +10,9 @@ import pytest
 import scipy.sparse
 
 import lopro
-from lopro.basis_pursuit import column_search, programs
-from lopro.basis_pursuit.column_search import ColumnSearch
+from lopro.basis_pursuit import programs
+from lopro.basis_pursuit.columns import search as column_search
+from lopro.basis_pursuit.columns.search import ColumnSearch
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ import scipy.sparse
 
 import lopro
 from lopro.basis_pursuit.application import bpdn_problem
-from lopro.basis_pursuit.columns import ColumnSet
+from lopro.basis_pursuit.columns.column_set import ColumnSet
+from lopro.basis_pursuit.columns.support_newton import SupportNewton
 from lopro.basis_pursuit.levels import Radius
 from lopro.basis_pursuit.problem import SparseProblem
 from lopro.basis_pursuit.programs import fits_program, optimal_pair
-from lopro.basis_pursuit.support_newton import SupportNewton
 
 
 def planted(m: int, d: int, k: int, seed: int) -> tuple[Any, Any, Any]:

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import lopro
-from lopro.basis_pursuit import exact_path, working_set
-from lopro.basis_pursuit.exact_path import signs_at_radius
+from lopro.basis_pursuit import working_set
+from lopro.basis_pursuit.columns import exact_path
+from lopro.basis_pursuit.columns.exact_path import signs_at_radius
 
 
 def instance(seed: int) -> tuple[Any, Any, Any, float]:

@@ -215,7 +215,7 @@ def test_an_operator_that_offers_columns_gets_a_working_set(in_numpy: Any) -> No
 
 def test_the_pool_of_columns_is_bounded(monkeypatch: pytest.MonkeyPatch, in_numpy: Any) -> None:
     """Columns leave where memory is short, and the answer is the same; without it this would hold more."""
-    from lopro.basis_pursuit.pool import Pool
+    from lopro.basis_pursuit.columns.pool import Pool
 
     held: list[int] = []
     original = Pool.room_for
@@ -237,7 +237,7 @@ def test_the_pool_of_columns_is_bounded(monkeypatch: pytest.MonkeyPatch, in_nump
 
 def test_few_columns_are_held_of_a_matrix_with_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """A quarter of the rows would be too many columns to begin with where columns are long."""
-    from lopro.basis_pursuit.pool import Pool
+    from lopro.basis_pursuit.columns.pool import Pool
 
     monkeypatch.setattr(Pool.__init__, "__defaults__", (12 * ROWS * 8,))
     found = lopro.bpdn(StoredMap(np.asfortranarray(A)), A[:, 3] - A[:, 9], 0.01, tol=1e-8)

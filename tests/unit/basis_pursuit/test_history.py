@@ -8,7 +8,7 @@ import array_api_strict
 import numpy as np
 import pytest
 
-from lopro.basis_pursuit.history import History, Point
+from lopro.basis_pursuit.operators.history import History, Point
 
 D, M = 40, 9
 

@@ -10,9 +10,9 @@ import pytest
 
 import lopro
 from lopro.basis_pursuit.application import bpdn_problem
-from lopro.basis_pursuit.batch_dense import BatchNewton
-from lopro.basis_pursuit.batch_newton import Searches
-from lopro.basis_pursuit.padded_rows import HostColumns
+from lopro.basis_pursuit.batches.dense import BatchNewton
+from lopro.basis_pursuit.batches.newton import Searches
+from lopro.basis_pursuit.batches.padded_rows import HostColumns
 from lopro.basis_pursuit.problem import SparseProblem
 from lopro.core.arrays import to_numpy
 from lopro.maps import linear_map
@@ -257,7 +257,7 @@ def test_one_transfer_for_a_step_not_one_for_a_right_hand_side(
 ) -> None:
     """What a step copies from the device does not grow with the right-hand sides."""
     calls: list[int] = []
-    from lopro.basis_pursuit import batch_newton
+    from lopro.basis_pursuit.batches import newton as batch_newton
 
     def counting(x: Any) -> Any:
         calls.append(math.prod(x.shape))

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from support.map_kinds import KINDS, Kind
 
-from lopro.basis_pursuit.columns import ColumnSet
-from lopro.basis_pursuit.pool import PassRequest, Pool
+from lopro.basis_pursuit.columns.column_set import ColumnSet
+from lopro.basis_pursuit.columns.pool import PassRequest, Pool
 from lopro.core.arrays import to_numpy
 from lopro.core.counting import Counts, counting
 from lopro.core.device_cholesky import device_factor

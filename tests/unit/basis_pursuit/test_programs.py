@@ -11,7 +11,7 @@ import pytest
 import lopro
 from lopro.basis_pursuit import programs
 from lopro.basis_pursuit.application import bpdn_problem
-from lopro.basis_pursuit.column_search import ColumnSearch
+from lopro.basis_pursuit.columns.search import ColumnSearch
 from lopro.basis_pursuit.problem import SparseProblem
 from lopro.basis_pursuit.programs import Pair, optimal_pair
 from lopro.protocol import Target

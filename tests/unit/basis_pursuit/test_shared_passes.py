@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import lopro
-from lopro.basis_pursuit import shared_passes
-from lopro.basis_pursuit.shared_passes import shares_passes
+from lopro.basis_pursuit.columns import shared_passes
+from lopro.basis_pursuit.columns.shared_passes import shares_passes
 from lopro.core.counting import Counts, counting
 from lopro.maps import StoredMap, linear_map
 

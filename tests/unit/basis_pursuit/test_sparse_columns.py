@@ -9,8 +9,8 @@ import pytest
 import scipy.sparse
 
 import lopro
-from lopro.basis_pursuit import pieces
-from lopro.basis_pursuit.columns import ColumnSet
+from lopro.basis_pursuit.columns import pieces
+from lopro.basis_pursuit.columns.column_set import ColumnSet
 
 
 def instance(

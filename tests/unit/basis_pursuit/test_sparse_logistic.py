@@ -8,9 +8,9 @@ from support.logistic_data import entropy_bound, instance
 
 import lopro
 from lopro.basis_pursuit.logistic_regression import LogisticData
-from lopro.basis_pursuit.loss_search import LossSearch
+from lopro.basis_pursuit.losses.search import LossSearch
+from lopro.basis_pursuit.losses.sparse_loss import FreeRadius
 from lopro.basis_pursuit.recognition import sparse_loss
-from lopro.basis_pursuit.sparse_loss import FreeRadius
 from lopro.maps import StoredMap
 from lopro.protocol import Target
 

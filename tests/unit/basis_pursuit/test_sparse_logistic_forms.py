@@ -9,7 +9,7 @@ import scipy.sparse
 from support.logistic_data import entropy_bound, instance
 
 import lopro
-from lopro.basis_pursuit.loss_newton import minimise_on_signs
+from lopro.basis_pursuit.losses.newton import minimise_on_signs
 from lopro.basis_pursuit.recognition import sparse_loss
 from lopro.functions import atoms
 from lopro.maps import linear_map

@@ -11,10 +11,11 @@ import scipy.fft
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 import lopro
-from lopro.basis_pursuit import operator_search, splitting
-from lopro.basis_pursuit.history import Point
-from lopro.basis_pursuit.operator_search import OperatorSearch
-from lopro.basis_pursuit.splitting import SplitState, Splitting, threshold_for
+from lopro.basis_pursuit.operators import search as operator_search
+from lopro.basis_pursuit.operators import splitting
+from lopro.basis_pursuit.operators.history import Point
+from lopro.basis_pursuit.operators.search import OperatorSearch
+from lopro.basis_pursuit.operators.splitting import SplitState, Splitting, threshold_for
 from lopro.constraints import ResidualBall
 from lopro.objectives import L1Norm
 

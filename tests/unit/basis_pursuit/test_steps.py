@@ -10,12 +10,12 @@ import pytest
 from scipy.sparse.linalg import aslinearoperator
 
 import lopro
-from lopro.basis_pursuit import operator_search
-from lopro.basis_pursuit.history import Point
-from lopro.basis_pursuit.mixing import _summing_to_one
-from lopro.basis_pursuit.pieces import at_rank
-from lopro.basis_pursuit.shrinkage import MixedShrinkage
-from lopro.basis_pursuit.step_lengths import Steps, line_search, step_lengths
+from lopro.basis_pursuit.columns.pieces import at_rank
+from lopro.basis_pursuit.operators import search as operator_search
+from lopro.basis_pursuit.operators.history import Point
+from lopro.basis_pursuit.operators.mixing import _summing_to_one
+from lopro.basis_pursuit.operators.shrinkage import MixedShrinkage
+from lopro.basis_pursuit.operators.step_lengths import Steps, line_search, step_lengths
 from lopro.constraints import ResidualBall
 from lopro.objectives import L1Norm
 

@@ -9,9 +9,9 @@ import pytest
 import scipy.sparse
 
 import lopro
-from lopro.basis_pursuit.columns import ColumnSet, column_set
+from lopro.basis_pursuit.columns.column_set import ColumnSet, column_set
+from lopro.basis_pursuit.columns.support_newton import SupportNewton
 from lopro.basis_pursuit.levels import Radius
-from lopro.basis_pursuit.support_newton import SupportNewton
 from lopro.maps import linear_map
 
 ROWS, COLUMNS = 120, 40

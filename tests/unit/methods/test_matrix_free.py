@@ -14,9 +14,9 @@ from support.point_histories import history_of
 
 import lopro
 from lopro import MatrixFree, Status
-from lopro.basis_pursuit import matrix_free
-from lopro.basis_pursuit.history import Point
-from lopro.basis_pursuit.mixing import Blend
+from lopro.basis_pursuit.operators import matrix_free
+from lopro.basis_pursuit.operators.history import Point
+from lopro.basis_pursuit.operators.mixing import Blend
 from lopro.constraints import Intersection, Polyhedron, ResidualBall
 from lopro.objectives import L1Norm, SquaredDistance
 

@@ -10,8 +10,8 @@ from scipy.sparse.linalg import LinearOperator
 from support.point_histories import history_of
 
 import lopro
-from lopro.basis_pursuit.history import Point
-from lopro.basis_pursuit.mixing import Blend
+from lopro.basis_pursuit.operators.history import Point
+from lopro.basis_pursuit.operators.mixing import Blend
 from lopro.basis_pursuit.problem import SparseProblem
 
 

@@ -1,0 +1,1 @@
+"""Several problems on one matrix, solved together."""

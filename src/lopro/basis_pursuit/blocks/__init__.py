@@ -1,0 +1,1 @@
+"""Basis pursuit with blocks: complex coefficients, several right-hand sides, groups."""

@@ -1,0 +1,1 @@
+"""Sparse logistic regression on a working set of columns."""
