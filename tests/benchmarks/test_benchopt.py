@@ -86,7 +86,7 @@ def test_all_points_are_measured_against_one_bound_and_none_is_below_it(table):
     assert lowest >= bounds.max() * (1.0 - 1e-12)
 
 
-def test_products_are_counted_for_spgl1_and_projections_are_not_invented(table):
+def test_for_spgl1_products_are_counted_and_projections_are_not_reported(table):
     rows = rows_of(table, "SPGL1")
     assert rows["objective_projections"].isna().all()
     assert rows["objective_products"].iloc[-1] > rows["objective_products"].iloc[0] >= 1

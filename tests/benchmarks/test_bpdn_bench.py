@@ -60,9 +60,9 @@ def test_our_default_is_certified_and_cheap(problems: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("method", PEERS)
-def test_peers_are_called_well(problems: dict[str, Any], method: str) -> None:
+def test_peers_are_called_correctly(problems: dict[str, Any], method: str) -> None:
     row = row_of(problems, "paper", method)
-    # Feasible after the judge's projection, and as good as the package's tolerance lets one expect.
+    # Feasible after the judge's projection, and as accurate as the package's tolerance implies.
     assert row["verdict"]["violation_projected"] <= 1e-9
     assert 0.0 <= row["suboptimality"] <= 1e-4
 

@@ -122,7 +122,7 @@ def test_there_is_a_figure_and_a_table(folder: Path, problem: str) -> None:
 
 
 class Broken:
-    """A method that fails in a way of its choice once it is at work."""
+    """A method that raises a given error after its first projection."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error

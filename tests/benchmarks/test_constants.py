@@ -62,7 +62,7 @@ def test_every_family_yields_problems_with_work(tool: Any) -> None:
         next(iter(tool.problems("nothing")))
 
 
-def test_changes_are_told_in_words(tool: Any) -> None:
+def test_changes_are_described_in_words(tool: Any) -> None:
     base, now = {"a": (9.0, True), "b": (9.0, True)}, {"a": (9.0, True), "b": (19.0, False)}
     assert tool.compare(base, now) == " 1.56 in all,  2.00 at most (b), 1 changed, lost: b"
 

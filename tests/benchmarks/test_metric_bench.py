@@ -59,7 +59,7 @@ def test_every_method_has_a_row(wine: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("method", CONIC)
-def test_peers_are_called_well(wine: dict[str, Any], method: str) -> None:
+def test_peers_are_called_correctly(wine: dict[str, Any], method: str) -> None:
     row = row_of(wine, method)
     assert row["verdict"]["violation_projected"] <= 1e-12
     # Their own multiplier proves the gap of their tolerance by the library's dual.
@@ -88,7 +88,7 @@ def test_the_figure_is_drawn(wine: dict[str, Any]) -> None:
     assert wine["figures"] == ["metric_wine.png"]
 
 
-def test_the_judge_projects_before_it_values() -> None:
+def test_the_judge_projects_before_it_evaluates() -> None:
     instance = toy()
     A = np.diag([1.0, 0.5, -2.0])
     verdict = Judge(instance)(A)
@@ -115,7 +115,7 @@ def test_the_moments_are_those_of_all_pairs() -> None:
 
 
 def test_knn_scores_every_metric_and_a_failed_environment_is_a_failure(tmp_path: Path) -> None:
-    # A file where the environment should be: it cannot be made, and that must be said.
+    # A file where the environment should be: it cannot be created, which must be reported.
     blocked = tmp_path / "blocked"
     blocked.write_text("not a folder", encoding="utf-8")
     options = ("--splits", "2", "--time-limit", "10", "--environment", str(blocked))

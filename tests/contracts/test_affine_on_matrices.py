@@ -103,7 +103,7 @@ def test_rows_beside_a_cone_are_symmetric() -> None:
 
 
 def test_rows_beside_a_cone_keep_their_order() -> None:
-    """Multipliers come in the order of the rows; an entry named twice is where it was named first."""
+    """Multipliers come in the order of the rows; an entry given twice has the position of the first."""
     at = [8, 3, 0, 6, 1, 4]  # (2, 2), (1, 0), (0, 0), (2, 0), (0, 1), (1, 1) of three rows
     sides = np.array([1.0, 2.0, 3.0, 4.0, 2.0, 5.0])
     made = on_symmetric(Affine.entries(at, sides, sides, shape=(3, 3)))
@@ -177,7 +177,7 @@ def test_the_bound_of_the_distance_is_tight_and_valid(unit: float, rng: Any) -> 
     assert found.solved
     fun, bound = 0.5 * float(np.sum((found.X - G) ** 2)), problem.bound(G, found)
     assert 0.0 <= fun - bound <= 1e-11 * fun
-    # Multipliers that are off by one part in a hundred prove less, and still something true.
+    # Multipliers with an error of 1 % prove a smaller bound, which is still valid.
     assert problem.bound(G, replace(found, y=1.01 * found.y)) < fun - 1e-6 * fun
     # Signs: a multiplier of an upper side pulls down.
     rounding = 1e-12 * float(np.abs(found.y).max())

@@ -65,12 +65,12 @@ def test_norm_survives_extreme_numbers(library: Library, exponent, unit):
 
 
 @every_library
-def test_norm_of_odd_arrays(library: Library):
+def test_norm_of_special_arrays(library: Library):
     assert norm(library.of(np.zeros(3))) == 0.0
     assert norm(library.of(np.zeros((0, 2)))) == 0.0
     assert norm(library.of([1.0, np.inf])) == math.inf
     assert math.isnan(norm(library.of([1.0, np.nan])))
-    # One entry far above the others decides alone, without loss of the small range.
+    # The largest entry determines the norm, also where its square underflows in single precision.
     assert norm(library.of([1e-25, 0.0])) == pytest.approx(1e-25)
 
 
@@ -90,7 +90,7 @@ def test_several_at_once_are_the_same_one_by_one(library: Library, size):
 
 
 @every_library
-def test_questions_about_dtypes(library: Library):
+def test_predicates_of_dtypes(library: Library):
     real, both = library.of(REAL), library.of(COMPLEX)
     assert not is_complex(real)
     assert is_complex(both)
@@ -127,7 +127,7 @@ def test_copies_and_zeros(library: Library):
     [REAL, REAL[::-1, ::2], np.asfortranarray(REAL), REAL.astype(np.float32), REAL.tolist()],
     ids=["plain", "strided", "fortran", "float32", "list"],
 )
-def test_there_and_back(library: Library, values):
+def test_conversion_to_numpy_and_back(library: Library, values):
     if isinstance(values, np.ndarray):
         values.setflags(write=False)
     like = library.of([1.0])
@@ -189,7 +189,7 @@ def test_devices_are_kept():
     assert weights.beside(x).device == elsewhere
 
 
-def test_torch_oddities():
+def test_special_cases_of_torch():
     torch = pytest.importorskip("torch")
     x = torch.tensor([1.0 + 2.0j, 3.0j])
     np.testing.assert_array_equal(to_numpy(x.conj()), [1.0 - 2.0j, -3.0j])

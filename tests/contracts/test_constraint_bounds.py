@@ -121,7 +121,7 @@ def test_the_infimum_is_reached(c: Constraint, lowest: Any) -> None:
 
 
 def test_one_member_without_a_slope_leaves_the_intersection_without_one() -> None:
-    """A squared residual has no global Lipschitz constant, whatever else it is cut with."""
+    """A squared residual has no global Lipschitz constant, whatever it is intersected with."""
     both = Intersection(DOUBLE, L1Ball(2))
     assert both.lipschitz() is None
     assert both.lipschitz(Ball(np.array([3.0, 0.0]), 1.0)).value == pytest.approx(32.0)
@@ -168,10 +168,10 @@ def test_rows_that_contradict_each_other_by_little_make_an_empty_set(unit: float
 
 @pytest.mark.parametrize(("excess", "refused"), [(0.9e-7, False), (1.1e-7, True)])
 @pytest.mark.parametrize("size", [1.0, 1e-9, 1e9])
-def test_a_given_projection_may_leave_a_ten_millionth(
+def test_a_given_projection_may_leave_a_violation_of_a_ten_millionth(
     excess: float, refused: bool, size: float
 ) -> None:
-    """Relative to the size of the points, which is known if the user gives it: zero has no size."""
+    """Relative to the size of the points if the user gives it: the point zero has none."""
     half_line = FunctionConstraint(
         lambda x: float(x[0]),
         np.ones_like,
@@ -186,7 +186,7 @@ def test_a_given_projection_may_leave_a_ten_millionth(
 
 
 def test_without_a_size_a_point_is_compared_with_itself() -> None:
-    """All of ``x > 0`` is outside of ``x <= 0`` by as much as it is large."""
+    """Every ``x > 0`` violates ``x <= 0`` by its own size."""
     half_line = FunctionConstraint(
         lambda x: float(x[0]), np.ones_like, project=lambda x: np.array([1e-200])
     )

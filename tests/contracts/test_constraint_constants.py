@@ -59,7 +59,7 @@ def test_paper_s_eigenvalue_has_the_wrong_units(form: Any) -> None:
 
 @pytest.mark.parametrize("e", [0.1, 1e-2, 1e-4])
 @pytest.mark.parametrize("form", FORMS, ids=repr)
-def test_no_eigenvalue_will_do(form: Any, e: float) -> None:
+def test_no_eigenvalue_is_a_regularity_constant(form: Any, e: float) -> None:
     """Two nearly opposite rows: the distance is 1 where the violation is of order e."""
     C = np.array([[e, 1.0], [e, -1.0], [-1.0, 0.0]])
     c, x = Polyhedron(C, np.array([0.0, 0.0, 10.0]), form), np.array([1.0, 0.0])
@@ -192,7 +192,7 @@ def test_declared_tight_frame(rng: Any) -> None:
 @pytest.mark.parametrize("dim", [2, 5, 9])
 @pytest.mark.parametrize("form", [MinEigenvalue(), KyFan(2), NegativeSum(), Distance()], ids=repr)
 def test_cone_constants_are_tight_at_their_worst_matrix(form: Any, dim: int) -> None:
-    """-I for the forms that see too few eigenvalues, a single negative one for the others."""
+    """-I for the forms that depend on few eigenvalues, a single negative one for the others."""
     c = PSDCone(dim, form)
     single = np.eye(dim)
     single[0, 0] = -1.0
@@ -236,7 +236,7 @@ def test_intersection_takes_its_constants_from_the_members() -> None:
 
 
 def test_a_bounding_box_of_many_entries_is_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It takes linear programs in rows and columns for each column: 6 rows of 3 columns count as 54."""
+    """Each column takes linear programs of size rows times columns: 6 rows of 3 columns count as 54."""
     rows = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0], [1.0, 0.0, 1.0]])
     for most, known in ((54.0, True), (53.0, False)):
         monkeypatch.setattr(rows_of_constraints, "_BOXED", most)

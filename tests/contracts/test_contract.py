@@ -1,4 +1,4 @@
-"""Everything on every array library: NumPy's answer where the data are, or an error that says what to do.
+"""Everything on every array library: NumPy's answer on the data's device, or an error that says what to do.
 
 A sample runs by default, another one for each library; ``--all-pairs`` runs all cases, and ``--device cuda``
 runs all of them on a GPU. `support.array_record` writes down what all of them do, for the documentation.
@@ -13,7 +13,7 @@ import pytest
 from support.array_answers import CASES, outcome
 from support.array_calls import LIBRARIES, single, torch
 
-#: Without ``--all-pairs`` one case of this number runs; JAX compiles each of them first.
+#: Without ``--all-pairs`` one in this number of cases runs (default 8); JAX has to compile each of them.
 ONE_IN = {"jax": 32, "jax-single": 32}
 
 

@@ -113,7 +113,7 @@ def test_calls_are_counted():
     assert counts.linear_minimizations == 2 and counts.projections == 0
 
 
-def test_one_eigenpair_is_all_that_a_spectrahedron_needs():
+def test_a_spectrahedron_needs_a_single_eigenpair():
     rng = np.random.default_rng(0)
     G = rng.standard_normal((250, 250))
     G = G + G.T
@@ -123,7 +123,7 @@ def test_one_eigenpair_is_all_that_a_spectrahedron_needs():
     assert inner(G, S) == pytest.approx(2.0 * np.linalg.eigvalsh(G)[0], rel=1e-9)
 
 
-def test_nothing_to_gain_means_zero_where_zero_is_allowed():
+def test_the_minimiser_is_zero_where_zero_is_feasible_and_optimal():
     psd = np.diag([1.0, 2.0])
     assert norm(Spectrahedron(2).linear_minimizer(psd)) == 0.0
     assert norm(Simplex(2, equality=False).linear_minimizer(np.ones(2))) == 0.0

@@ -20,7 +20,7 @@ REACHES = [1e-4, 1.0]
 
 
 def entries_with(claim: Callable[[Entry, Objective], object]) -> pytest.MarkDecorator:
-    """Run a test on the objectives that make a claim: those that say nothing cannot be wrong."""
+    """Run a test on the objectives that state the constant."""
     chosen = [e for e in ENTRIES if claim(e, e.build(NUMPY.of)) not in (None, False)]
     return pytest.mark.parametrize("entry", chosen, ids=str)
 
@@ -135,13 +135,13 @@ def test_strong_convexity_constant(entry, f, rng):
 @entries_with(lambda e, f: f.sublevel_radius(100.0))
 def test_sublevel_radius(entry, f, rng):
     scattered = [entry.point(rng, scale) for scale in SCALES for _ in range(20)]
-    # Far points have high levels and are easy to bound: the bottom is where a radius may fail.
+    # Distant points have high values and are easy to bound: a radius is most likely to fail at low values.
     for z in scattered + list(descent(f, entry.point(rng))):
         assert norm(z) <= f.sublevel_radius(f.value(z)).value * (1.0 + 1e-9)
 
 
 def descent(f: Objective, x: np.ndarray, steps: int = 300):
-    """The points on a crude way down."""
+    """The iterates of a crude descent."""
     for step in np.geomspace(1.0, 1e-6, steps):
         g = f.subgradient(x)
         x = x - step * g / max(norm(g), 1e-300)

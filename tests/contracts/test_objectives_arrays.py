@@ -96,7 +96,7 @@ def test_points_are_not_changed_nor_shared(entry):
     np.testing.assert_array_equal(target, target0)
 
 
-def test_read_only_points_will_do(entry):
+def test_read_only_points_are_accepted(entry):
     f = entry.build(NUMPY.of)
     x = entry.point(np.random.default_rng(11))
     x.setflags(write=False)

@@ -169,7 +169,7 @@ def test_constants_of_operators_say_that_they_are_estimates():
     assert not f.stochastic
 
 
-def test_the_minorant_of_a_norm_takes_the_target_where_it_may():
+def test_the_minorant_of_a_norm_takes_the_target_where_it_is_feasible():
     f = L1Norm(np.array([1.0, 2.0, 0.0]))
     alpha, g = f.minorant(np.ones(3), np.array([0.5, -3.0, 1.0]))
     assert alpha == 0.0
@@ -180,11 +180,11 @@ def test_the_minorant_of_a_norm_takes_the_target_where_it_may():
     np.testing.assert_allclose(g, [0.6 + 0.8j], rtol=1e-15)
 
 
-def test_the_minorant_of_a_sum_gives_the_norm_what_the_smooth_part_leaves():
+def test_the_minorant_of_a_sum_gives_the_norm_the_rest_of_the_target():
     smooth, rough = SquaredDistance(np.array([1.0, 1.0])), L1Norm(2.0)
     x, target = np.array([2.0, 0.0]), np.array([1.5, 3.0])
     alpha, g = Sum(rough, smooth).minorant(x, target)
-    # The gradient of the smooth part at x is (1, -1); what is left is (0.5, 4), clipped to 2.
+    # The gradient of the smooth part at x is (1, -1); the rest of the target is (0.5, 4), clipped to 2.
     np.testing.assert_allclose(g, np.array([1.0, -1.0]) + np.array([0.5, 2.0]))
     assert alpha == pytest.approx(1.0 - 2.0)
 
@@ -249,7 +249,7 @@ def test_sums_are_flat_and_split_into_a_smooth_and_a_proximable_part():
     assert Sum(norm1).split()[0] is None
 
 
-def test_two_rough_parts_leave_subgradients_only():
+def test_two_nonsmooth_parts_leave_subgradients_only():
     f = L1Norm(shape=(4,)) + euclidean()
     assert f.split() == (None, None)
     assert not f.smooth
@@ -333,7 +333,7 @@ def test_stochastic_gradients_are_reproducible_and_batches_reduce_the_variance()
     assert spread[0] / spread[1] == pytest.approx(16.0, rel=0.3)
 
 
-# Numbers at the edge, and plain callables.
+# Extreme numbers, and plain callables.
 
 
 def test_logistic_survives_margins_that_overflow_the_exponential():
@@ -350,7 +350,7 @@ def test_labels_zero_and_one_mean_minus_one_and_one():
     assert a.value(x) == b.value(x)
 
 
-def test_a_nearly_symmetric_matrix_is_evened_out():
+def test_a_nearly_symmetric_matrix_is_symmetrised():
     P = TALL.T @ TALL
     P[0, 1] *= 1.0 + 1e-15
     f = Quadratic(P)
@@ -371,7 +371,7 @@ def test_capabilities_of_callables_follow_from_what_is_given():
         hyperbola().stochastic_subgradient(np.ones(4), np.random.default_rng(0))
 
 
-def test_callables_may_reuse_their_memory_and_scribble_on_their_point():
+def test_callables_may_reuse_their_memory_and_overwrite_their_point():
     buffer = np.zeros(2)
 
     def gradient(x: np.ndarray) -> np.ndarray:

@@ -51,7 +51,7 @@ UNKNOWN = FunctionConstraint(lambda x: -1.0, np.zeros_like)
         (Affine(ROWS, [-20.0, -math.inf], [10.0, 3.0]), 4.0),
         (ResidualBall(np.diag([2.0, 1.0]), np.array([3.0, 4.0]), 0.1), 25.0 / math.hypot(6.0, 4.0)),
         (ResidualBall(np.eye(2), np.zeros(2), 1.0), None),
-        # Its square is out of the range of numbers.
+        # Its square underflows.
         (ResidualBall(np.array([[2e-121]]), np.array([8e-166]), 0.0), 4e-45),
         (L1Ball(3, 2.5), 2.5),
         (Simplex(3, 2.5), 2.5),

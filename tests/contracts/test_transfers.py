@@ -48,8 +48,9 @@ def squares_over_ball() -> lopro.Problem:
     return lopro.Problem(f, lc.ResidualBall(strict(A), strict(B), LARGE))
 
 
-#: A call for a number of steps, the size of what its data are as long as, and how often that may leave: rows
-#: of a set, for its projections or for a proof, are read once, pairs of samples when a metric is posed.
+#: A call with a number of steps, the size from which an array is as long as the data, and the number of such
+#: arrays that may leave the device: the rows of a set are read once, for its projections or for a proof, and
+#: the pairs of samples when a metric is posed.
 LOOPS: dict[str, tuple[Callable[[int], Any], int, int]] = {
     "NewtonMultipliers": (
         lambda k: lopro.solve(logistic(), method=lopro.NewtonMultipliers(), max_iter=k), ROWS + 101, 1
@@ -93,7 +94,7 @@ def test_what_leaves_the_device_does_not_grow_with_the_steps(name: str, sizes: l
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             result = call(k)
-        assert result.counts.transfers == 0  # of matrices, for engines of the host
+        assert result.counts.transfers == 0  # transfers of matrices, for engines of the host
         left.append(sum(size >= long for size in sizes))
         steps.append(result.iterations)
     assert steps[1] > steps[0] or min(steps) > allowed, "transfers in each step would not be seen"

@@ -148,7 +148,7 @@ def test_basis_pursuit(kind: str) -> None:
 
 
 def test_a_tiny_simplex_and_two_rows() -> None:
-    """In small units a violated row is violated, whatever one plus the size of x is."""
+    """In small units a violated row remains violated: violations are not compared with ``1 + |x|``."""
     rows = lc.Polyhedron([[1.0, 0.0, 0.0], [1.0, 2.0, 0.0]], [0.2e-13, 0.5e-13])
     both = lc.Intersection(lc.Simplex(3, 1e-13), rows)
     result = lopro.solve(lopro.Problem(lo.Linear(np.array([-3.0, -2.0, -1.0])), both))

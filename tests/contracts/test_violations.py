@@ -32,7 +32,7 @@ def length(x: Any) -> float:
 
 
 def l1_distance(values: Any, total: float, equality: bool) -> float:
-    """From the simplex: what is negative has to rise, and the rest has to make up for its sum."""
+    """From the simplex: negative entries become 0, and the others change by their sum less the total."""
     missing = float(np.maximum(values, 0.0).sum()) - total
     return float(np.maximum(-values, 0.0).sum()) + (abs(missing) if equality else max(0.0, missing))
 
@@ -111,7 +111,7 @@ def test_a_residual_around_zero_is_compared_with_the_point() -> None:
     assert ball.violation(np.array([3.0, 4.0])) == pytest.approx(math.hypot(6.0, 4.0) / size)
 
 
-def test_rows_count_by_what_they_compare() -> None:
+def test_the_violation_of_a_row_is_relative_to_its_terms() -> None:
     """The first row compares 4 with 1, the second 20 with a side of 4."""
     C, b = np.array([[1.0, 0.0], [0.0, 10.0], [0.0, 0.0]]), np.array([1.0, 4.0, 0.0])
     x = np.array([4.0, 2.0])
@@ -143,7 +143,7 @@ def test_columns_of_a_cone_are_compared_with_the_point_where_rows_connect_them()
     assert cone.violation(np.array([0.0, 0.0, 1e9, -1e-9])) == 1.0
 
 
-def test_a_row_of_zeros_is_noise_or_met_nowhere() -> None:
+def test_a_row_of_zeros_is_rounding_or_infeasible() -> None:
     """A side of 1e-300 beside 99 is rounding; one of 1e-9 is not, nor is one without others beside it."""
     C, x = np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([4.0, 2.0])
     with pytest.warns(ZeroRowWarning, match="1e-300"):
@@ -151,13 +151,13 @@ def test_a_row_of_zeros_is_noise_or_met_nowhere() -> None:
     with pytest.warns(ZeroRowWarning, match="the first is row 1"):
         assert Affine(C, [-np.inf, 7e-18], [99.0, 7e-18]).violation(x) == 0.0
     assert Polyhedron(C, np.array([99.0, -1e-9])).violation(x) == 1.0
-    # A row with an entry is no noise, however small its side is.
+    # A row with a nonzero entry is no rounding error, however small its side is.
     assert Polyhedron(np.eye(2), np.array([99.0, -1e-17])).violation(np.zeros(2)) == 1.0
     assert Polyhedron(C[1:], np.array([-1e-300])).violation(x) == 1.0
 
 
 def test_a_sum_that_is_too_small_is_outside_where_it_has_to_be_met() -> None:
-    """A quarter and a quarter miss the sum 1 by a half, and meet a bound of 1."""
+    """The entries 1/4 and 1/4 violate a sum of 1 by 1/2, and satisfy a bound of 1."""
     x = np.array([0.25, 0.25])
     for point, kind in ((x, Simplex), (np.diag(x), Spectrahedron)):
         assert kind(2, equality=True).violation(point) == pytest.approx(0.5, rel=1e-14)

@@ -23,7 +23,7 @@ __all__ = ["CALLS", "DATA", "LARGE", "semidefinite"]
 ROOT = Path(__file__).parent.parent.parent
 DATA = Path(os.environ.get("LOPRO_DATA", ROOT.parent / "shared" / "data"))
 
-#: A call whose data are at hand; it takes the options of a run.
+#: A call whose data are prepared; it takes the options of a run.
 Call: TypeAlias = Callable[..., Any]
 
 
@@ -193,10 +193,10 @@ def genes() -> Call:
     return partial(lopro.learn_metric, X - X.mean(axis=0), y, l1=1e-3, tol=1e-9)
 
 
-#: Programs that take longer than the limits they are given, with a point to show before.
+#: Programs that take longer than their limits, and have a feasible point before.
 LARGE = ("transport", "variation", "pilot87", "truss5")
 
-#: Every public entry, by name: what makes the data, and returns the call.
+#: Every public entry, by name: a function that makes the data and returns the call.
 CALLS: dict[str, Callable[[], Call]] = {
     f.__name__: f
     for f in (

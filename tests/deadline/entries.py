@@ -19,7 +19,7 @@ from lopro.cli import main
 
 __all__ = ["ENTRIES", "WORDS"]
 
-#: What an entry may say: a status of a result, of CVXPY, or that CVXPY has raised its own error.
+#: Statuses that an entry may return: a status of a result, of CVXPY, or that CVXPY has raised its own error.
 WORDS = {status.name for status in lopro.Status} | {
     "optimal",
     "optimal_inaccurate",

@@ -54,13 +54,13 @@ def call(name: str, k: float, after: float = 0.0, interrupts: bool = False) -> C
 
 
 def moments(name: str) -> list[int]:
-    """Return the readings at which to end a call; before the first one no deadline is there yet."""
+    """Return the readings at which to end a call; before the first one no deadline is set."""
     total = call(name, np.inf).readings
     early = range(1, min(total, FIRST))
     return sorted({*early, *(int(k) for k in np.linspace(1, total, LATER))})
 
 
-#: A little too late, so that there is time to wrap up; and so late that there is none.
+#: A little late, so that time remains to finish the result; and so late that none remains.
 LATE = {"late": 1.01 * LIMIT, "far too late": 1e9}
 
 
@@ -71,7 +71,7 @@ def test_a_limit_gives_an_answer_at_every_reading(name, after):
         call(name, k, after)
 
 
-# What is driven by hand listens to Ctrl-C inside a step only.
+# `lopro.iterate` handles Ctrl-C only inside a step.
 @pytest.mark.parametrize("name", [n for n in ENTRIES if n != "iterate"])
 def test_an_interrupt_gives_an_answer_at_every_reading(name):
     for k in moments(name):

@@ -213,7 +213,7 @@ def naive_model_holds(F, value, g, *rest):
     return reached <= value + inner(g, move) + 0.5 * L * inner(move, move) or L > 1e30
 
 
-def test_the_naive_test_on_values_does_blow_up(rng, monkeypatch):
+def test_the_naive_test_on_values_diverges(rng, monkeypatch):
     """Negative control: near a solution the difference of two values is all rounding."""
     monkeypatch.setattr(accelerated, "model_holds", naive_model_holds)
     ratio, _ = largest_constant(rng, "least-squares", False, np.float64)
@@ -233,7 +233,7 @@ def test_backtracking_on_a_linear_function_stays_finite():
 
 
 def test_the_rounding_of_the_point_does_not_refuse_a_constant():
-    """At 1e8 a move by 1e-8 is rounded to 1.5e-8: slopes of ``x^2`` differ by half more than they should."""
+    """At 1e8 a move by 1e-8 is rounded to 1.5e-8: the change of the slope of ``x^2`` is 50 % too large."""
     half = Polyhedron([[1.0]], [1e9])
     y, move = np.array([1e8]), np.array([1e-8])
     F = Penalised(

@@ -133,7 +133,7 @@ def test_lopgd_by_hand(halfspace):
 
 
 def test_lopnag_by_hand(ellipsoid):
-    """Algorithm 2 with the gradient where it belongs, at the extrapolated point."""
+    """Algorithm 2 with the gradient at the extrapolated point."""
     constants = constants_of(ellipsoid)
     schedule = Theorem3(constants, eps0=2.0, eps=0.5, sigma=0.3, theta=1.0)
     A, a = ellipsoid.constraint.A.matrix, np.array([1.0, -0.5, 0.7])

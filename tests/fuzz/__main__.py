@@ -3,7 +3,7 @@
 import os
 import sys
 
-# Before NumPy is imported, here and in the worker processes: many small problems side by side.
+# One thread each, set before NumPy is imported here and in the workers: many small problems in parallel.
 for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 

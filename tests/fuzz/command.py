@@ -20,7 +20,7 @@ from fuzz.machine.summary import Summary
 
 __all__ = ["main"]
 
-#: Failures of one label that are shrunk; more of the same teach little.
+#: Number of failures of one label that are reduced; further ones add little information.
 _EXAMPLES = 2
 
 
@@ -52,7 +52,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--seed", type=int, help="other seeds give other cases (default: at random)"
     )
-    parser.add_argument("--minutes", type=float, help="start no new call after so many minutes")
+    parser.add_argument(
+        "--minutes", type=float, help="start no new call after this number of minutes"
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="worker processes")
     parser.add_argument(
         "--kind", action="append", choices=list(KINDS), help="only calls of this kind"
@@ -89,7 +91,7 @@ def _run(pool: Pool, cases: list[tuple[str, int]], seed: int, options: Any) -> S
         if time.monotonic() - said > 30.0:
             said = time.monotonic()
             print(f"  {len(summary.records)} calls, {len(summary.failures)} failures", flush=True)
-            _write(summary, seed, options.json)  # an interrupted run leaves something behind
+            _write(summary, seed, options.json)  # keeps the records of an interrupted run
     _write(summary, seed, options.json)
     return summary
 
@@ -112,7 +114,7 @@ def _shrink(pool: Pool, failures: list[Record], folder: Path) -> None:
     for record in failures:
         key = (record.kind, record.verdict, record.label)
         seen[key] += 1
-        # A call that was killed would have to be killed again for every cut.
+        # A call that was killed would reach the limit again in every attempt to reduce it.
         if seen[key] <= _EXAMPLES and record.label not in ("hang", "process died"):
             tasks.append((record.kind, record.seed, str(folder)))
     for _, text in pool.run(tasks):

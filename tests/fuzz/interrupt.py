@@ -15,7 +15,7 @@ from fuzz.machine.script import Script
 
 __all__ = ["InterruptCase", "interrupted"]
 
-#: Where SIGINT has its default handler the library has not begun: the alarm waits once more.
+#: While SIGINT has its default handler the library has not started yet, and the timer is set again.
 _ALARM = """import signal
 def alarm(number, frame):
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:

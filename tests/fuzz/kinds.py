@@ -49,7 +49,7 @@ KINDS: dict[str, tuple[Callable[[int], Case], int]] = {
     "large": (large_case, 1),
 }
 KINDS["interrupt"] = interrupted([make for make, _ in KINDS.values()]), 4
-# Kinds below this line are not interrupted: what the seeds of that kind make is frozen.
+# Kinds below this line are not interrupted: the cases of existing seeds of "interrupt" must not change.
 KINDS["cones"] = cones_case, 6
 KINDS["entries"] = entries_case, 6
 KINDS["exponential"] = exponential_case, 6

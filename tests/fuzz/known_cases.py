@@ -1,4 +1,4 @@
-"""Calls that were wrong once, by name; each is judged like any other. `UNMENDED` shrinks to nothing."""
+"""Calls that were wrong once, by name; each is judged like any other. `UNMENDED` is to become empty."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LIMIT = {"time_limit": 2.0}
 
 @dataclass(frozen=True)
 class ExtremeCase(SparseCase):
-    """Numbers near the end of the range: a clear refusal is as good as an answer."""
+    """Numbers near the limits of double precision: a clear error is accepted as well as an answer."""
 
     def excuse(self, raised: Raised) -> Verdict | None:
         clear = raised.on_purpose and any(word in raised.message for word in ("A must", "y must"))
@@ -89,7 +89,7 @@ def vandermonde() -> Case:
 
 
 def start_on_a_zero_column() -> Case:
-    """Return a problem that starts where no column is."""
+    """Return a problem whose start is nonzero only in a column of zeros."""
     A = np.array([[1.0, 0, 2], [0, 0, 1]])
     return SparseCase("bpdn", A, np.ones(2), 0.1, x0=np.array([0.0, 1, 0]), options=_LIMIT)
 
@@ -189,22 +189,22 @@ KNOWN: dict[str, Callable[[], Case]] = {
     **{
         f"{kind}:{seed}": partial(make, kind, seed)
         for kind, seed in (
-            ("bpdn", 101000141),  # residuals without anything in common
+            ("bpdn", 101000141),  # residuals without a common component
             ("bpdn", 101000392),  # residuals that vanish
             ("bpdn", 101000623),  # LoPGD on an intersection
             ("bpdn", 202000247),  # equations in single precision that rounding makes contradict
             ("bpdn", 202003091),  # a start for a zero y, complex
             ("bpdn", 404004107),  # the step of a projection on an ill-conditioned A x = 0
             ("bpdn", 707001355),  # sigma = |y|, where a support of 0 was rounded down
-            ("bpdn", 16555008508),  # a residual that is rounding of what it is left of
+            ("bpdn", 16555008508),  # a residual that consists of rounding errors
             ("bpdn", 1511000558),  # a mixture in single precision whose two parts cancel
             ("bpdn", 171126000806),  # LoPGD where the square of y is out of the range of numbers
             ("path", 424242001530),  # residuals that all point the same way are no tight frame
             ("path", 3000000607),  # y nearly orthogonal to the columns
             ("path", 707005967),  # points whose squares leave the range of numbers
-            ("metric", 202002846),  # less than nothing of a feature
-            ("metric", 404005473),  # features of which little is there, in their own units
-            ("metric", 404005815),  # a feature that rounding has left negative
+            ("metric", 202002846),  # a negative diagonal entry of a feature
+            ("metric", 404005473),  # features with small diagonal entries, in their own units
+            ("metric", 404005815),  # a diagonal entry that rounding made negative
             ("project", 303008727),  # a ball in single precision, from far away
             ("project", 707007697),  # a thin ball in single precision, through an operator
             ("project", 707008535),  # and with a tall sparse matrix
@@ -235,7 +235,7 @@ KNOWN: dict[str, Callable[[], Case]] = {
     },
 }
 
-#: What has to end in success, not only in a status that is true.
+#: Cases that must end with success; for the others any true status is accepted.
 SUCCEED = {
     "kernel from its solution",
     "start on a zero column",
@@ -248,5 +248,5 @@ SUCCEED = {
     "operator in small units",
 }
 
-#: What still fails. Take a name out as soon as it passes: the test insists on it.
+#: Cases that still fail. The test requires that a name is removed as soon as its case passes.
 UNMENDED: set[str] = set()

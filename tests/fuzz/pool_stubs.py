@@ -17,7 +17,7 @@ __all__ = ["burn", "hear", "misbehave"]
 
 
 def misbehave(pipe: Connection, cpu_clock: bool) -> None:
-    """Hang, die, or judge for ever, as the seed says."""
+    """Hang, exit, or judge without end, depending on the seed."""
     while (task := pipe.recv()) is not None:
         kind, seed = task[:2]
         pipe.send(("calling", 0.0))
@@ -32,7 +32,7 @@ def misbehave(pipe: Connection, cpu_clock: bool) -> None:
 
 
 def burn(pipe: Connection, cpu_clock: bool) -> None:
-    """Use processor time without end, where the real worker's calls do."""
+    """Use processor time without end in the call of a real worker."""
     worker.patience = lambda limit: 0.3
     worker.run_case = _burn  # type: ignore[assignment]
     worker.serve(pipe, cpu_clock)

@@ -12,7 +12,7 @@ from fuzz.machine.record import Record
 
 __all__ = ["CASES", "KNOWN_FAILURES", "complaints", "known_failures", "records"]
 
-#: How many seeds of each kind, from 0: about a minute on two cores.
+#: Number of seeds of each kind, counted from 0: about a minute on two cores.
 CASES = {
     "bpdn": 80,
     "many": 4,
@@ -54,11 +54,11 @@ def complaints(found: list[Record], known: dict[str, dict[str, str]]) -> list[st
     words = []
     for record in found:
         fails = record.fails and record.verdict != Class.OVERRUN.value
-        told = f"{record.verdict}: {record.label}"
+        outcome = f"{record.verdict}: {record.label}"
         if record.name in known["unsteady"]:
             continue
         if fails and record.name not in known["unmended"]:
-            words.append(f"{record.name} fails: {told} ({record.detail})")
+            words.append(f"{record.name} fails: {outcome} ({record.detail})")
         if not fails and record.name in known["unmended"]:
-            words.append(f"{record.name} passes ({told}): take it out of {KNOWN_FAILURES.name}")
+            words.append(f"{record.name} passes ({outcome}): remove it from {KNOWN_FAILURES.name}")
     return words

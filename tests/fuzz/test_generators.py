@@ -72,14 +72,14 @@ def test_generators_are_frozen(kind):
     assert digest(kind) == FROZEN[kind]
 
 
-def test_plans_depend_on_the_seed_and_hold_every_kind():
+def test_plans_depend_on_the_seed_and_contain_every_kind():
     assert plan(50, 1) == plan(60, 1)[:50]
     assert not set(plan(50, 1)) & set(plan(50, 2))
     assert {kind for kind, _ in plan(2000, 3)} == set(KINDS)
     assert {kind for kind, _ in plan(20, 3, ["metric"])} == {"metric"}
 
 
-def test_basis_pursuit_is_tried_in_every_way_the_docs_name():
+def test_basis_pursuit_cases_cover_every_documented_form():
     cases = [make("bpdn", seed) for seed in range(1500)]
     assert {c.form for c in cases} == set(FORMS)
     assert {c.dtype.name for c in cases} == {"float64", "float32", "complex128", "complex64"}
@@ -95,7 +95,7 @@ def test_basis_pursuit_is_tried_in_every_way_the_docs_name():
     assert 0.05 < np.mean([c.sane for c in cases]) < 0.3
 
 
-def test_problems_are_tried_in_every_way_the_docs_name():
+def test_problem_cases_cover_every_documented_form():
     cases = [make("solve", seed) for seed in range(800)]
     sets = {type(m).__name__ for c in cases for m in c.model.members}
     assert sets == {
@@ -113,8 +113,8 @@ def test_problems_are_tried_in_every_way_the_docs_name():
     assert min(c.model.unit for c in cases) < 1e-9 and max(c.model.unit for c in cases) > 1e9
 
 
-def test_points_that_cases_plant_are_in_their_sets():
-    """Otherwise nothing could be said against a false INFEASIBLE."""
+def test_planted_points_are_in_their_sets():
+    """Otherwise a false INFEASIBLE could not be detected."""
     for kind in ("solve", "minimize", "project"):
         cases = [make(kind, seed) for seed in range(150)]
         planted = [c for c in cases if c.model.inside is not None and c.dtype == "float64"]

@@ -123,7 +123,7 @@ def test_forgeries_are_found_in_other_units(name, unit):
 
 
 def test_callables_are_measured_by_values_and_slopes():
-    """Nothing else is known of them: ``c / |g|`` over ``|x|``, in whatever units ``x`` is."""
+    """The violation is ``c / |g|`` relative to ``|x|``, which does not depend on the units of ``x``."""
     for form in ("callable", "kinked"):
         for unit in (1.0, 1e-9, 1e9):
             ball = ResidualBall(2.0 * np.eye(2), np.zeros(2), 2.0 * unit, form)
@@ -188,7 +188,7 @@ def test_success_that_misses_the_tolerance_is_found():
     assert judge_model(SQUARE, replace(loose, tol=1e-5), honest).label == "fields contradict"
 
 
-def test_empty_and_unbounded_problems_may_be_called_so():
+def test_empty_and_unbounded_problems_may_be_reported_as_such():
     apart = (Box(np.zeros(2), np.ones(2)), Box(np.full(2, 2.0), np.full(2, 3.0)))
     empty = Model(SQUARE.objective, apart, (2,))
     claims = claims_at([0.0, 0.0], math.nan, bound=-math.inf, status="INFEASIBLE")
@@ -203,7 +203,7 @@ def test_empty_and_unbounded_problems_may_be_called_so():
 
 
 def test_reference_and_safe_points_agree_on_each_set(rng):
-    """Every set and objective says the same in conic form and in long double."""
+    """The conic form of each set and objective agrees with its evaluation in long double."""
     n = 4
     A, p = rng.standard_normal((5, n)), np.array([0.3, 0.5, 0.1, 0.2])
     sets = [

@@ -186,7 +186,7 @@ def test_cones_are_empty_or_unbounded_by_construction(kind: str) -> None:
     }
 
 
-#: Calls are interrupted by a timer of the system, which Windows does not have.
+#: Calls are interrupted by a timer of the operating system that Windows does not have.
 needs_timer = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no setitimer")
 
 
@@ -206,7 +206,7 @@ def test_some_calls_are_right(kind: str) -> None:
 
 @needs_timer
 def test_an_interrupt_reaches_the_call() -> None:
-    """Among calls of some length."""
+    """Tested on calls that take long enough."""
     statuses = set()
     for seed in range(60):
         case = make("interrupt", seed)

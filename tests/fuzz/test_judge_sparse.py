@@ -131,7 +131,7 @@ def test_other_methods_may_return_a_weaker_dual():
     assert verdict(replace(RIGHT, dual=np.array([0.25])), names_dual=False).kind is Class.CERTIFIED
 
 
-def test_an_empty_set_may_be_called_empty():
+def test_an_empty_set_may_be_reported_as_empty():
     column = Column(np.array([[1.0], [1.0]]), np.array([1.0, -1.0]), 1.0, np.ones(1), False, EPS)
     claims = replace(NO_SUCCESS, status="INFEASIBLE", x=np.zeros(1), fun=math.nan)
     assert verdict(claims, column).kind is Class.CERTIFIED
@@ -195,7 +195,7 @@ def test_bounds_from_both_sides_meet(rng, kind, sigma):
     assert lower <= float(upper.value) <= lower * (1 + 1e-7)
 
 
-def test_a_dual_point_that_rounding_makes_too_long_condemns_false_bounds_only():
+def test_a_dual_point_that_rounding_makes_infeasible_refutes_only_false_bounds():
     """Two columns that nearly cancel amplify the rounding of single precision: 1e4 units of it here."""
     eps = float(np.finfo(np.float32).eps)
     # The columns (1e4, 1e4) and (0, 1): nu = (t, 1) is feasible for t = -1 + 1e-4, less a rounding.
@@ -210,7 +210,7 @@ def test_a_dual_point_that_rounding_makes_too_long_condemns_false_bounds_only():
     assert verdict(claims, column, **asked).kind is Class.CERTIFIED
     raised = replace(claims, lower_bound=1.0 + 1e-4)
     assert verdict(raised, column, **asked).label == "bound above optimum"
-    # In double precision the same numbers are no rounding.
+    # In double precision rounding does not explain the same numbers.
     exact = replace(column, A=A.astype(float), y=y.astype(float), eps=EPS)
     claims = replace(claims, x=np.array([0.0, 1.0]), dual=dual)
     assert verdict(claims, exact).label == "dual not feasible"

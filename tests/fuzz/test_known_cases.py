@@ -15,7 +15,7 @@ pytestmark = pytest.mark.fuzz
 
 
 def parameter(name: str):
-    unmended = pytest.mark.xfail(strict=True, reason="not mended yet")
+    unmended = pytest.mark.xfail(strict=True, reason="not fixed yet")
     return pytest.param(name, marks=[unmended] if name in UNMENDED else [])
 
 
@@ -26,7 +26,7 @@ def test_a_known_case(name, monkeypatch):
     monkeypatch.setattr(time, "perf_counter", time.process_time)
     case = KNOWN[name]()
     verdict = decide(case, attempt(case.script()))
-    # How long it took depends on the machine, and is for `make fuzz` to judge.
+    # The time depends on the machine; `make fuzz` checks it.
     assert verdict.kind is Class.OVERRUN or not verdict.fails, verdict
     if name in SUCCEED:
         assert verdict.kind is Class.CERTIFIED, verdict

@@ -45,8 +45,8 @@ def test_processor_time_is_watched_as_well(monkeypatch):
     assert (record.verdict, record.label) == ("overrun", "hang")
 
 
-def test_workers_hear_ctrl_c_where_the_shell_has_it_ignored(monkeypatch):
-    """So it is for what a shell starts in the background: the library would leave the signal alone."""
+def test_workers_receive_ctrl_c_where_the_shell_ignores_it(monkeypatch):
+    """A shell starts background jobs with SIGINT ignored, and the library keeps it ignored where it is."""
     monkeypatch.setattr(pool, "serve", hear)
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -85,7 +85,7 @@ def test_sparse_inputs_and_lists_are_watched_too():
     assert set(attempt(script).changed) == {"M", "words"}
 
 
-def test_exceptions_tell_where_they_came_from():
+def test_exceptions_state_where_they_were_raised():
     raised = outcome_of("result = lopro.bpdn(a, a, 1.0)", a=np.zeros(2)).raised
     assert raised is not None
     assert raised.on_purpose and raised.kind == "ValueError" and ".py:" in raised.place
@@ -113,7 +113,7 @@ def test_the_worst_verdict_counts():
     assert worst([*verdicts, Verdict(Class.CRASH)]).fails
 
 
-def test_shrinking_keeps_what_matters(monkeypatch):
+def test_shrinking_keeps_the_failure(monkeypatch):
     """A failure that needs three columns, one of them zero, shrinks to that."""
     rng = np.random.default_rng(0)
     A = rng.standard_normal((8, 12))
@@ -132,8 +132,8 @@ def test_shrinking_keeps_what_matters(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["bpdn", "many", "path", "solve", "minimize", "metric", "project"])
-def test_simpler_cases_make_sense(kind):
-    """Cuts fit together: the call of a simpler case fails for no reason of its own."""
+def test_simpler_cases_are_valid_programs(kind):
+    """The parts of a simpler case fit together, so that its call introduces no error of its own."""
     for seed in range(6):
         for simpler in list(make(kind, seed).simpler())[:12]:
             text = simpler.script().text()

@@ -1,7 +1,7 @@
 """Bad input: a clear error that names the argument (or a true status), and nothing is changed.
 
 The tables lie in ``bad_input_runs`` and ``bad_input_parts``; objectives have tests of their own. A
-row says what is done, which exception comes, and a piece of its message that names the culprit.
+row gives the call, the exception it raises, and the part of the message that names the argument.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def test_the_table_is_long_and_its_names_are_unique():
 @pytest.mark.parametrize(
     ("act", "error", "message"), [pytest.param(*case[1:], id=case[0]) for case in CASES]
 )
-def test_bad_input_is_named_and_nothing_is_touched(act, error, message):
+def test_bad_input_is_named_and_nothing_is_changed(act, error, message):
     data = Data()
     before = [array.copy() for array in data.arrays()]
     with np.errstate(all="ignore"), pytest.raises(error, match=message):
@@ -44,7 +44,7 @@ def test_bad_input_is_named_and_nothing_is_touched(act, error, message):
     assert data.f.calls == data.c.calls == {}
 
 
-# Functions that misbehave are found when they are called.
+# Functions with bad output are found when they are called.
 
 
 def disc(x):
@@ -106,7 +106,7 @@ def test_an_empty_set_is_a_status_with_a_reason(constraint, reason):
     assert math.isnan(result.fun) and result.certificate.gap == INF
 
 
-def test_a_callback_that_raises_leaves_the_start_alone():
+def test_a_callback_that_raises_leaves_the_start_unchanged():
     x0, data = np.zeros(2), Data()
 
     def callback(iterate):

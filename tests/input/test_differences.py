@@ -30,8 +30,8 @@ def test_a_start_that_is_far_away_does_not_matter() -> None:
     np.testing.assert_allclose(slope(x), x, atol=1e-8)
 
 
-def test_an_objective_that_falls_without_end_proves_nothing_far_away() -> None:
-    """A fixed step is lost beside 1e8: the slope was zero there, and the value passed for the minimum."""
+def test_an_unbounded_objective_proves_nothing_far_away() -> None:
+    """A fixed step is rounded away at 1e8: the slope is 0 there, and the value is taken for the minimum."""
     from scipy.optimize import LinearConstraint
 
     result = lopro.minimize(
@@ -45,7 +45,7 @@ def test_an_objective_that_falls_without_end_proves_nothing_far_away() -> None:
 
 
 @pytest.mark.parametrize("size", [0.0, 1e-13, 1e-11, 1e-8, 1e-3])
-def test_steps_are_long_enough_to_be_seen(size: float) -> None:
+def test_steps_are_long_enough_to_change_the_value(size: float) -> None:
     """Beside a value of 25 a step of 1e-19 changes nothing: a slope of 0 would be a false bound."""
     slope = forward_differences(lambda x: float(25.0 - 3.0 * x[0] + x[1] ** 2), np.zeros(2))
     assert slope(np.full(2, size))[0] == pytest.approx(-3.0, rel=2e-4)
@@ -61,8 +61,8 @@ def test_differences_of_tensors_are_tensors(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("seed", [19, 24])
-def test_bounds_pay_for_the_kinks_of_a_function_that_is_called_smooth(seed: int) -> None:
-    """Quotients at a kink are no slope: bounds from them were up to 0.87 above the optimum."""
+def test_bounds_allow_for_kinks_of_a_function_declared_smooth(seed: int) -> None:
+    """Difference quotients at a kink are no slopes: bounds from them were up to 0.87 above the optimum."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 6))
     m = int(rng.integers(1, 2 * n + 2))

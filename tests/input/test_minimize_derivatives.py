@@ -29,7 +29,7 @@ def test_newton_takes_second_derivatives(derivatives: dict[str, Any]) -> None:
     assert result.success
     assert result.method == "Auto() -> NewtonMultipliers()"
     np.testing.assert_allclose(result.x, 1.0, atol=1e-7)
-    # The optimum is 3 e; bounds of callables are taken at their word, up to a few roundings.
+    # The optimum is 3 e; bounds from callables take their values as exact, up to a few roundings.
     best = 3.0 * math.e
     assert best * (1.0 - 1e-10) <= result.certificate.lower_bound <= best * (1.0 + 1e-14)
 

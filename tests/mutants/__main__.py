@@ -35,7 +35,10 @@ def main(arguments: list[str] | None = None, root: Path = ROOT, folder: Path = F
     with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
         copies = [copy_checkout(root, Path(scratch, str(i))) for i in range(asked.jobs)]
         tests = tuple(sorted({test for m in chosen for test in m.tests}))
-        print(f"{len(chosen)} mutants; first their {len(tests)} test files without any", flush=True)
+        print(
+            f"{len(chosen)} mutants; first their {len(tests)} test files without mutants",
+            flush=True,
+        )
         status, output = run_tests(copies[0], tests, workers=asked.jobs if asked.jobs > 1 else 0)
         if status != 0:
             print(output, "the tests do not pass as they are", sep="\n")
@@ -48,14 +51,18 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m mutants", description=__doc__)
     parser.add_argument("-k", "--name", default="", help="only mutants whose name contains this")
     parser.add_argument("--file", default="", help="only mutants of files whose path contains this")
-    parser.add_argument("-j", "--jobs", type=int, default=1, help="how many at a time (1)")
+    parser.add_argument("-j", "--jobs", type=int, default=1, help="number of parallel jobs (1)")
     parser.add_argument(
         "--limit", type=float, default=300.0, help="seconds for one mutant's tests (300)"
     )
     parser.add_argument(
-        "--random", type=int, default=0, metavar="N", help="so many errors at random, not the list"
+        "--random",
+        type=int,
+        default=0,
+        metavar="N",
+        help="this number of random errors, not the list",
     )
-    parser.add_argument("--seed", type=int, default=0, help="which ones (0)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random errors (0)")
     parser.add_argument("--list", action="store_true", help="show the list and run nothing")
     return parser
 
@@ -72,7 +79,7 @@ def _try_all(mutants: list[Mutant], copies: list[Path], limit: float) -> list[Ou
         finally:
             free.put(copy)
         shown = outcome.by.splitlines()[-1] if outcome.by else ""
-        mark = "  " if outcome.as_wanted else "!!"
+        mark = "  " if outcome.as_expected else "!!"
         print(f"{mark} {mutant.name:<44} {outcome.verdict:<9}{outcome.seconds:6.1f} s  {shown}")
         sys.stdout.flush()
         return outcome
@@ -85,18 +92,18 @@ def _summary(outcomes: list[Outcome]) -> int:
     real = [o for o in outcomes if not o.mutant.equivalent]
     print(f"\n{'file':<44} {'errors':>7} {'noticed':>8}")
     errors = Counter(o.mutant.file for o in real)
-    noticed = Counter(o.mutant.file for o in real if o.as_wanted)
+    noticed = Counter(o.mutant.file for o in real if o.as_expected)
     for file in sorted(errors):
         print(f"{file:<44} {errors[file]:>7} {noticed[file]:>8}")
     print(f"{'all':<44} {errors.total():>7} {noticed.total():>8}")
     for o in outcomes:
-        if o.mutant.equivalent and o.as_wanted:
+        if o.mutant.equivalent and o.as_expected:
             print(f"equivalent: {o.mutant.name} ({o.mutant.equivalent})")
         elif o.mutant.equivalent:
             print(f"NOT EQUIVALENT: {o.mutant.name} was noticed by {o.by}")
-        elif not o.as_wanted:
+        elif not o.as_expected:
             print(f"{o.verdict.upper()}: {o.mutant.name} in {o.mutant.file}\n{o.by}".rstrip())
-    return ALL_WELL if all(o.as_wanted for o in outcomes) else SURVIVORS
+    return ALL_WELL if all(o.as_expected for o in outcomes) else SURVIVORS
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from mutants.listing import Mutant
 
 __all__ = ["Outcome", "copy_checkout", "run_tests", "try_mutant"]
 
-#: What pytest's exit status says.
+#: Exit statuses of pytest.
 _PASSED, _FAILED = 0, 1
 
 
@@ -32,7 +32,7 @@ class Outcome:
     seconds: float
 
     @property
-    def as_wanted(self) -> bool:
+    def as_expected(self) -> bool:
         """Whether an error was noticed, and an equivalent change was not."""
         noticed = self.verdict in ("noticed", "too slow")
         return not noticed and self.verdict != "broken" if self.mutant.equivalent else noticed
@@ -106,5 +106,5 @@ def try_mutant(mutant: Mutant, copy: Path, limit: float) -> Outcome:
     failed = re.findall(r"^FAILED (.+?)(?: - .*)?$", output, flags=re.MULTILINE)
     if status == _FAILED and failed:
         return Outcome(mutant, "noticed", failed[0], seconds)
-    # Nothing failed, and yet not all is well: the module may not even load.
+    # No test failed, but pytest reports an error: the module may not even load.
     return Outcome(mutant, "broken", output[-2000:], seconds)

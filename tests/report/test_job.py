@@ -86,7 +86,7 @@ def test_an_interrupted_job_goes_on_where_it_stopped(recorder, tmp_path: Path):
 def test_ctrl_c_within_a_solver_ends_the_job_and_keeps_no_half_of_a_part(
     recorder, tmp_path: Path, monkeypatch
 ):
-    """`solve` itself ends with the best point so far: as the outcome of a part that would be wrong."""
+    """`solve` ends with the best point so far, which must not become the outcome of a part."""
     reached = []
 
     def run(order: Order) -> Draft:

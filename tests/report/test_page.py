@@ -23,7 +23,7 @@ playwright = pytest.importorskip(
 
 NO_BROWSER = "no Chromium: install the package chromium, or run 'playwright install chromium'"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-#: No sandbox for root, no graphics card, and no calls home.
+#: No sandbox for root, no graphics card, and no network requests by the browser itself.
 ARGUMENTS = [
     *(["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []),
     "--disable-gpu",
@@ -40,7 +40,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Run every part, as small as it gets, and return the page."""
     folder = tmp_path_factory.mktemp("report")
     with pytest.MonkeyPatch.context() as patch:
-        # Long names are what overflows first.
+        # Long names overflow first.
         quick = replace(demo.cases()[2], method_name="LoPGD with the schedule of Theorem 2")
         patch.setattr(demo, "cases", lambda: [quick] * 5)
         size, settings, _ = convergence._sizes(Order(Scale.SHORT))
@@ -84,7 +84,7 @@ def open_page(browser, report):
 
 def _note_request(url: str, trouble: list[str]) -> None:
     if not url.startswith(("file:", "data:")):
-        trouble.append(f"asked the network for {url}")
+        trouble.append(f"request to the network: {url}")
 
 
 @pytest.mark.parametrize(("width", "scheme"), VIEWS)

@@ -97,7 +97,7 @@ def source_of(module: str) -> str:
 
 
 @pytest.mark.parametrize("command", starting_with("python", "-m"))
-def test_modules_are_programs_and_know_their_options(command):
+def test_modules_are_programs_and_accept_their_options(command):
     _, _, module, *arguments = words_of(command)
     source = source_of(module)
     options = [word for word in arguments if word.startswith("--")]

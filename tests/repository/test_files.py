@@ -116,7 +116,7 @@ def bounds(text: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", ["environment.yml", "recipe/meta.yaml"])
-def test_conda_asks_for_the_same_releases_as_pip(name):
+def test_conda_requires_the_same_releases_as_pip(name):
     asked = bounds("\n".join(PROJECT["dependencies"]))
     found = bounds((ROOT / name).read_text(encoding="utf-8"))
     assert {key: found[key] for key in asked if key in found} == {

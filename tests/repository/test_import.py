@@ -37,7 +37,7 @@ def test_import_loads_nothing_heavy():
 
 @pytest.mark.parametrize("name", ["scipy.sparse", "threadpoolctl"])
 def test_the_check_would_see_what_a_solve_loads(name):
-    """The list above is of names that a run does load: it is not kept green by a misspelling."""
+    """The list above is of names that a run does load: a misspelt name does not make the test above pass."""
     solved = "import lopro; lopro.bpdn([[2.0, 1.0]], [2.0], sigma=1.0)"
     assert name in modules_after(solved)
 

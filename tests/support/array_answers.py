@@ -54,11 +54,11 @@ def check(found: Answer, reference: Answer, case: Case, like: Any, tol: float) -
     if reference.status == "UNBOUNDED":
         return
     assert np.isfinite(to_numpy(found.x)).all(), found
-    # Short runs take other turns in other roundings.
+    # The iterates of short runs depend on rounding.
     allowed = (1e-2 if case.rough else 2.0 * tol) * (1.0 + abs(reference.fun))
     assert abs(found.fun - reference.fun) <= allowed, f"{found.fun}, of NumPy {reference.fun}"
-    # Data in single precision have another optimum, by their own rounding; and a violation of 1e-9 may
-    # have gained as much.
+    # Rounding the data to single precision changes the optimum; and a violation of 1e-9 may lower the
+    # value by as much.
     if not case.rough:
         share = 1e-9 if tol < 1e-5 else 1e-5
         highest = reference.fun + share * (1.0 + abs(reference.fun)) + 1e-6 * abs(reference.fun)

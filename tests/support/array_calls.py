@@ -90,7 +90,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Case:
-    """A call for data of any library; ``rough`` ones end before they are at a solution."""
+    """A call for data of any library; ``rough`` ones end before they reach a solution."""
 
     call: Callable[[Convert, float], Any]
     rough: bool = False

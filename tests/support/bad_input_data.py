@@ -20,7 +20,7 @@ NAN, INF = math.nan, math.inf
 
 @dataclass
 class Data:
-    """Good data to spoil one piece of; everything is read-only, and oracles are watched."""
+    """Valid data of which a test replaces one piece; arrays are read-only, calls of oracles are counted."""
 
     def __post_init__(self) -> None:
         self.eye, self.zero, self.one = np.eye(2), np.zeros(2), np.ones(2)

@@ -124,7 +124,7 @@ def second_order(
 
 
 def ice_cream() -> ConstraintCase:
-    """The cone itself, moved and turned: ``|(x_2, x_3)| <= x_1``, three times as long."""
+    """The cone itself, ``|(x_2, x_3)| <= x_1``, with both sides multiplied by 3."""
     A, c = 3.0 * np.eye(3)[1:], 3.0 * np.eye(3)[0]
 
     def draw(rng: np.random.Generator) -> Any:

@@ -47,7 +47,7 @@ def check_claims(known: Known, method: Any, expected: list[float | None]) -> lop
         -math.inf if claim is None else fun - claim
         for fun, claim in zip(result.history["fun"], expected, strict=True)
     ]
-    # Nothing that was once claimed is lost, and nothing of it is a certificate.
+    # Claims of earlier epochs are kept, and none of them is a certificate.
     best = list(accumulate(proved, max))
     assert result.history["claimed_bound"] == pytest.approx(best, rel=1e-11, abs=1e-12)
     assert best[-1] <= known.optimum + 1e-12 * max(1.0, abs(known.optimum))

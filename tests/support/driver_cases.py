@@ -119,7 +119,7 @@ FLAGS = (
 
 
 class Watcher:
-    """Stands in front of a function, forwards everything and counts calls from outside.
+    """Wraps a function, forwards everything and counts calls from outside.
 
     Calls that the function makes to itself do not pass here, so this is what a careful user would
     count. ``before`` runs before every call, with the name of the oracle.

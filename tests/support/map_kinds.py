@@ -181,7 +181,7 @@ class Products:
 
 
 class Dictionary(Products):
-    """One that also has its columns and rows."""
+    """An operator that also gives its columns and rows."""
 
     @property
     def nbytes(self) -> int:

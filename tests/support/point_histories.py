@@ -11,9 +11,9 @@ __all__ = ["history_of"]
 
 
 def history_of(pairs: Iterable[tuple[Point, Any]]) -> History:
-    """Return a history of points, each with what is left of its equation."""
+    """Return a history of points, each with its residual."""
     pairs = list(pairs)
     history = History(len(pairs))
-    for point, left in pairs:
-        history.add(point, left, beside=history.points)
+    for point, residual in pairs:
+        history.add(point, residual, beside=history.points)
     return history

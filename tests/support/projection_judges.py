@@ -1,8 +1,8 @@
 """Independent judges of a projection: none of them uses the code it judges.
 
 A candidate ``p`` for the projection of ``x`` is judged by feasibility, by the variational inequality
-``<x - p, z - p> <= 0`` against feasible points ``z`` made by the test, and by standing still on
-points of the set. Slow twins and outside solvers are in the test files of the sets.
+``<x - p, z - p> <= 0`` against feasible points ``z`` made by the test, and by leaving points
+of the set unchanged. Slow reference implementations and outside solvers are in the test files of the sets.
 """
 
 from __future__ import annotations

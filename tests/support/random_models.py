@@ -409,7 +409,7 @@ def _size(rng: Rng) -> int:
 def _case(rng: Rng, make_f: Any, make_c: Any, shape: tuple[int, ...]) -> Case:
     f, c = make_f(rng, shape[0]), make_c(rng, shape[0])
     if not (f.coercive or c.bounded):
-        # The problem may have no solution at all: close it with a box around everything.
+        # The problem may have no solution: bound the set by a large box.
         d = shape[0]
         around = Model(
             lc.Polyhedron.box(-20.0 * np.ones(d), 20.0 * np.ones(d)),

@@ -1,7 +1,7 @@
 """Statements of the theory as functions: each returns the largest ratio of left to right side found.
 
 A positive test asserts that the ratio is at most 1, a negative control that the same function
-exceeds 1 for a broken variant. So no check can be passed by a check that cannot fail.
+exceeds 1 for a broken variant. So a check that cannot fail is detected.
 """
 
 from __future__ import annotations
@@ -250,7 +250,7 @@ class Minimised:
 
 @dataclass
 class Seen:
-    """A candidate that has passed, with the verdict on it and the inner run that led to it."""
+    """A candidate that a method submitted, with its verdict and the inner run that produced it."""
 
     candidate: Candidate
     last: Minimised | None
@@ -318,7 +318,7 @@ class Spy:
 
 @dataclass
 class Recorded:
-    """A method that keeps the candidates it has passed on, so that tests see the points before projection."""
+    """A method that keeps the candidates it submits, so that tests have the points before projection."""
 
     method: Any
     seen: list[Seen] = field(default_factory=list)

@@ -34,7 +34,7 @@ def rotation(d: int, seed: int = 3) -> Vector:
 
 
 def t1(start: float = -1.3) -> Known:
-    """T1: ``min -x`` for ``x <= 0``; the plainest kink, and the one that Prop 2 is tight on."""
+    """T1: ``min -x`` for ``x <= 0``; the simplest kink, on which Prop 2 is tight."""
     half_line = FunctionConstraint(
         lambda x: float(x[0]),
         lambda x: np.ones(1),

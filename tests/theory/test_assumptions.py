@@ -104,7 +104,7 @@ def test_a2_error_bound(known: Known, rng: Any) -> None:
     "known", [pytest.param(k, id=k.name) for k in (t4(), t5(), t6_ellipsoid())]
 )
 def test_a2_rejects_theta_one_on_curved_sets(known: Known, rng: Any) -> None:
-    """A2, negative control: with ``theta = 1`` no sigma holds on a curved set, a hundredfold neither."""
+    """A2, negative control: with ``theta = 1`` not even a hundredfold sigma holds on a curved set."""
     assert error_bound_ratio(known, 100.0 * known.sigma, 1.0, known.eps0, rng) > 1.0
 
 

@@ -45,7 +45,7 @@ AVERAGES = {
     "last": (LastIterate(), suffix(1)),
     "uniform": (UniformAverage(), np.full(T, 1.0 / T)),
     "linear": (LinearWeights(), 2.0 * np.arange(1, T + 1) / (T * (T + 1))),
-    # 0.4 T = 6.8, 0.75 T = 12.75: parts of an iterate do not count (E15).
+    # 0.4 T = 6.8, 0.75 T = 12.75: rounded down to whole iterates (E15).
     "suffix 0.4": (SuffixAverage(0.4, T), suffix(6)),
     "suffix 0.75": (SuffixAverage(0.75, T), suffix(12)),
     "suffix 1": (SuffixAverage(1.0, T), suffix(T)),
@@ -69,7 +69,7 @@ def test_weights_of_all_iterates(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", AVERAGES)
-def test_what_is_projected_is_that_average(name: str) -> None:
+def test_the_projected_point_is_that_average(name: str) -> None:
     """A whole run on T2: the answer is the projection of the average of ``x_1 ... x_T``."""
     average, weights = AVERAGES[name]
     known, lam, eta = t2(), 5.0, 0.13
@@ -98,7 +98,7 @@ STEPS = {
 
 @pytest.mark.parametrize("name", STEPS)
 def test_step_sizes(name: str) -> None:
-    """Without a constraint in the way the iterates of T6 are ``x + eta_t (z - x)``."""
+    """Without the penalty of a constraint the iterates of T6 are ``x + eta_t (z - x)``."""
     rule, sizes = STEPS[name]
     known = t6_box()
     F = penalised(known, Hinge(0.0))

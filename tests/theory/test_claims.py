@@ -40,7 +40,7 @@ def test_cor_2a_takes_the_best_gamma(known: Known, quadratic: bool, T: int) -> N
     method = lopro.theorems.corollary_2a(known.constants, T, D, quadratic=quadratic)
     assert isinstance(method.penalty, QuadraticHinge if quadratic else Softplus)
     assert method.penalty.lam == pytest.approx(lam)
-    # The minimum is flat: its place is known to the root of what its value is known to.
+    # The minimum is flat: its location has the square root of the accuracy of its value.
     assert method.penalty.gamma == pytest.approx(math.exp(best.x), rel=1e-5)
     assert method.claim.gap == pytest.approx(best.fun, rel=1e-12)
     assert pytest.approx(smoothness(method.penalty.gamma), rel=1e-12) == method.inner.step_rule.L

@@ -17,7 +17,7 @@ from lopro.constraints import ResidualBall
 
 @pytest.mark.parametrize("known", [t7(), t8()], ids=lambda k: k.name)
 def test_solutions_are_optimal(known: Known) -> None:
-    """T7, T8: primal and dual values agree, so that the references are what they claim to be.
+    """T7, T8: primal and dual values agree, so that the reference solutions are optimal.
 
     ``nu = 2 zeta (y - A x)`` is feasible for ``|A' nu|_inf <= 1``, with the value ``f_*``.
     """

@@ -56,7 +56,7 @@ PROBED = [t2(), t3(), t4(), t5(), t6_box(), t6_ellipsoid(), t9()]
 
 @pytest.mark.parametrize("known", PROBED, ids=lambda k: k.name)
 def test_probed_error_bounds(known: Known) -> None:
-    """A2 (iii): theta to a percent, and a sigma that random directions reach but do not pass.
+    """A2 (iii): theta to a percent, and a sigma that random directions attain but do not exceed.
 
     The nearest point of a box (T6) has a gap of exactly half the squared distance in some directions.
     """

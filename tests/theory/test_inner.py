@@ -73,7 +73,7 @@ def test_prop_2_rejects_the_printed_algorithm() -> None:
 
 
 class HalfStep(AcceleratedGradient):
-    """Steps of half the length ``1 / L`` (too careful to keep the bound): a wrong step size."""
+    """Steps of half the length ``1 / L`` (too short for the bound to hold): a wrong step size."""
 
     def init(self, F: Any, x: Any, rng: Any) -> Any:
         state = super().init(F, x, rng)
@@ -194,7 +194,7 @@ class MomentumOfF:
 def test_prop_2_strongly_convex_rejects() -> None:
     """E11, negative control: momentum with ``L_f`` misses the rate by orders of magnitude.
 
-    The gradient at ``x_s`` is no negative control here: close to a quadratic the slip goes unnoticed.
+    The gradient at ``x_s`` is no negative control here: near a quadratic this error is not detected.
     """
     assert strongly_convex_ratio(MomentumOfF(), 1e-2) > 1e3
 

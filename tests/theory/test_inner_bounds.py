@@ -52,7 +52,7 @@ def squares(known: Known, lam: float, sizes: list[float]) -> list[float]:
 
 @pytest.mark.parametrize("known", [t1(), t2(), t3()], ids=lambda k: k.name)
 @pytest.mark.parametrize("steps", [1, 2, 7, 40])
-def test_prop_3_with_the_subgradients_that_were_met(known: Known, steps: int) -> None:
+def test_prop_3_with_the_subgradients_evaluated(known: Known, steps: int) -> None:
     """Prop 3: ``eta/2 mean |g_t|^2 + D^2 / (2 eta T)``, no more and no less."""
     lam, eta, D = 1.7, 0.21, 0.9
     met = squares(known, lam, [eta] * steps)
@@ -65,7 +65,7 @@ def test_prop_3_with_the_subgradients_that_were_met(known: Known, steps: int) ->
 
 
 @pytest.mark.parametrize("steps", [1, 2, 7, 40])
-def test_c1_with_the_subgradients_that_were_met(steps: int) -> None:
+def test_c1_with_the_subgradients_evaluated(steps: int) -> None:
     """C1': the average of ``eta_t |g_t|^2 / 2`` with weights t, whatever the distance is."""
     known, lam = t6_box(), 1.3
     sizes = [2.0 / (known.mu * (t + 1)) for t in range(1, steps + 1)]
@@ -98,13 +98,13 @@ def test_c1_with_the_subgradients_that_were_met(steps: int) -> None:
     ids=repr,
 )
 def test_nothing_is_claimed_for_other_steps_other_averages_and_balls(inner: Any) -> None:
-    """A ball that was given may miss the comparator; the other pairs have no theorem here."""
+    """A given ball may not contain the comparator, and the other pairs have no theorem here."""
     known = t6_box()
     assert inner.bound(after(inner, penalised(known, Hinge(1.0)), known.x0, 5), 1.0) is None
 
 
 def test_samples_claim_nothing() -> None:
-    """A bound in the mean is no bound of a run."""
+    """A bound on the expectation does not bound a single run."""
     inner = StochasticSubgradient(ConstantStep(0.2))
     known = t6_box()
     state = after(SubgradientDescent(ConstantStep(0.2)), penalised(known, Hinge(1.0)), known.x0, 5)
@@ -120,15 +120,17 @@ def test_nothing_is_claimed_before_the_first_step() -> None:
         assert inner.bound(after(inner, penalised(known, h), known.x0, 0), 1.0) is None
 
 
-def test_a_step_that_was_cut_ends_the_claim_for_good() -> None:
-    """T6 from far away: the first slope is 100 long, its step is cut to 1, later ones fit."""
+def test_a_shortened_step_ends_the_claim_permanently() -> None:
+    """T6 from far away: the first slope is 100 long, its step is shortened to 1, later ones are not."""
     known = t6_box(1)
     F, start = penalised(known, Hinge(0.0)), known.x0 + 100.0
     z = known.x0 - known.objective.subgradient(known.x0)
     for longest, claims in ((1.0, False), (1e3, True)):
         inner = SubgradientDescent(ConstantStep(0.9), LastIterate(), longest_move=longest)
         state = inner.init(F, start, np.random.default_rng(0))
-        state = inner.step(F, inner.step(F, state))  # the second step shows where the first has led
+        state = inner.step(
+            F, inner.step(F, state)
+        )  # outputs the point that the first step has reached
         moved = float(np.abs(inner.output(state) - start)[0])
         assert moved == pytest.approx(1.0 if longest == 1.0 else 0.9 * float((start - z)[0]))
         plain = SubgradientDescent(ConstantStep(0.9), longest_move=longest)
@@ -175,8 +177,8 @@ def test_prop_2_claims_nothing_for_other_variants(inner: Any) -> None:
     assert AcceleratedGradient().bound(after(inner, F, known.x0, 10), 1.0) is not None
 
 
-def test_sampled_steps_of_the_weighted_average_come_near_and_claim_nothing() -> None:
-    """Twenty rows at a time: within the bound of C1' for the gradients that were met, and one projection."""
+def test_sampled_steps_of_the_weighted_average_approach_the_solution_and_claim_nothing() -> None:
+    """Batches of twenty rows: within the bound of C1' for the gradients evaluated, with one projection."""
     rng = np.random.default_rng(0)
     A = rng.standard_normal((500, 3))
     labels = np.where(A @ np.ones(3) + rng.standard_normal(500) > 0.0, 1, -1)

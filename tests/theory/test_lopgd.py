@@ -140,7 +140,7 @@ class Unprojected(Polyhedron):
 
 
 def test_theorem_2_rejects_missing_projections() -> None:
-    """Thm 2, negative control: without projections the points are low, and outside."""
+    """Thm 2, negative control: without projections the values are low and the points infeasible."""
     known = t3()
     a = -known.constraint.subgradient(known.x0)
     broken = replace(known, constraint=Unprojected(-a[None, :], np.array([-1.5])))
@@ -156,10 +156,10 @@ def test_theorem_2_rejects_short_epochs() -> None:
     assert run.worst > 1.0
 
 
-def test_the_box_forgives() -> None:
-    """Trap: on the box T2 a weight below the multiplier still lands on the right vertex.
+def test_the_box_hides_a_small_weight() -> None:
+    """On the box T2 a weight below the multiplier still gives the right vertex.
 
-    So T2 is no negative control, however wrong the method is.
+    So T2 cannot serve as a negative control.
     """
     known = t2()
     run = run_schedule(known, LoPGD(schedule(known, 1e-3, lam=0.9 * known.zeta)), known.eps0, 1e-3)

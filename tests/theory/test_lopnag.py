@@ -229,7 +229,7 @@ class Unprojected(ResidualBall):
 
 
 def test_theorem_3_rejects_missing_projections() -> None:
-    """Thm 3, negative control: without projections the points are low, and outside."""
+    """Thm 3, negative control: without projections the values are low and the points infeasible."""
     known, eps = t4(), 1e-2
     broken = replace(known, constraint=Unprojected(known.constraint.A.matrix, np.zeros(5), 1.0))
     # A weight at which the penalty alone does not keep the points inside.
@@ -242,7 +242,7 @@ def test_theorem_3_rejects_theta_one_on_a_curved_set() -> None:
     """A2, negative control: epochs for ``theta = 1`` are too short on the ellipsoid.
 
     The right ``theta = 1/2`` would take over a million steps at this accuracy (larger eps are run above);
-    that 0.8 is long enough already shows that nothing but the length is to blame.
+    since 0.8 already suffices, the length of the epochs alone is the cause.
     """
     worst = {}
     for theta in (1.0, 0.8):

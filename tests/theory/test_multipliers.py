@@ -93,7 +93,7 @@ def test_p7_dual_rate(factor: float, gamma: float, share: float) -> None:
 
 @dataclass(frozen=True)
 class Uncentred(CentredSoftplus):
-    """A penalty that forgets the multiplier it is given (broken): LoPNAG with gamma fixed."""
+    """A penalty that ignores the multiplier it is given (broken): LoPNAG with gamma fixed."""
 
     @property
     def shift(self) -> float:

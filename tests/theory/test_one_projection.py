@@ -27,7 +27,7 @@ from lopro.penalties import Hinge, QuadraticHinge, Softplus
 
 
 def solved_gap(known: Known, method: Any) -> float:
-    """Run the whole method, see to it that it projects exactly once, and return ``f(x~) - f_*``.
+    """Run the whole method, check that it projects exactly once, and return ``f(x~) - f_*``.
 
     A point outside the set counts as infinitely bad.
     """
@@ -96,7 +96,7 @@ def test_cor_1_polynomial_decay(T: int, s: float) -> None:
 def weighted_inner_ratio(inner: Any, T: int) -> float:
     """Return the worst ``F(x^) - F(x*)`` over C1''s bound on a steep 1-D problem, for T up to a limit.
 
-    ``F = x^2/2 + lam |x|`` in disguise: T6 in one dimension, started at the edge of its ball.
+    This is ``F = x^2/2 + lam |x|``, shifted: T6 in one dimension, started at the edge of its ball.
     """
     known = t6_box(1)
     F = penalised(known, Hinge(known.constants.weight))
@@ -237,7 +237,7 @@ def test_cor_2b_rate() -> None:
 
 
 def test_cor_2b_has_no_rate_before_the_threshold() -> None:
-    """E15: for alpha near 1 the threshold is astronomical, and before it the rate is not there."""
+    """E15: for alpha near 1 the threshold is beyond any practical T, and below it the rate does not hold."""
     known = t6_ellipsoid()
     known_threshold = threshold(known, 0.95)
     assert known_threshold > 1e12

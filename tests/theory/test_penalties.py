@@ -195,7 +195,7 @@ def test_p2_constant() -> None:
 @pytest.mark.parametrize("Gc", [math.inf, 60.0, 5.0, 1.0])
 @pytest.mark.parametrize("gamma", [1e-3, 1.0, 100.0])
 def test_p2_and_prop_1_are_not_mixed(Gc: float, gamma: float, rng: Any) -> None:
-    """P2: a large Lipschitz constant (of a large ball) must not lend its factor 1 to the effective slope.
+    """P2: the factor 1 holds with the Lipschitz constant on a ball, but not with the effective slope.
 
     On the ball of radius 7.5 the constraint of T4 has slope 60, its effective slope is 4, and softplus with
     gamma = 100 has the curvature ``1.3 lam L_c`` inside.
@@ -245,7 +245,7 @@ def test_prop_1_gradient(known: Known, rng: Any) -> None:
 
 
 def test_prop_1_does_not_overflow() -> None:
-    """E10: values and slopes are right where ``exp(lam c / gamma)`` is not a number any more."""
+    """E10: values and slopes are right where ``exp(lam c / gamma)`` overflows."""
     h = Softplus(2.0, 1e-8)
     assert (h.phi(3.0), h.slope(3.0)) == (6.0, 2.0)
     assert (h.phi(-3.0), h.slope(-3.0)) == (0.0, 0.0)
@@ -291,7 +291,7 @@ def test_p3_products() -> None:
 
 
 def test_constants_without_lipschitz_constraint() -> None:
-    """P2 in `ProblemConstants`: an infinite Gc is replaced, and nothing is made up without ``c_min``."""
+    """P2 in `ProblemConstants`: an infinite Gc is replaced, and no constant is returned without ``c_min``."""
     known = ProblemConstants(G=1.0, Gc=math.inf, rho=1.0, Lf=0.0, Lc=2.0, c_min=-1.0)
     assert known.smoothness(1.0, 1.0) == pytest.approx(2.0 * SOFTPLUS_CURVATURE + 1.0)
     assert math.isinf(

@@ -102,5 +102,5 @@ def test_projecting_a_point_of_the_set_counts() -> None:
 
 
 def test_inner_algorithms_cannot_project() -> None:
-    """Only schemes project: what an inner algorithm gets to see has no projection."""
+    """Only schemes project: the function passed to an inner algorithm has no projection."""
     assert not hasattr(penalised(t4(), Hinge(1.0)), "project")

@@ -23,7 +23,7 @@ def points(known: Known, rng: Any) -> Iterator[Any]:
     # Strongly convex objectives are Lipschitz near the set only.
     scales = (1e-4, 1e-3, 1e-2, 0.1, 0.5) if known.mu else (1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 1e3)
     yield from samples(known, rng, scales=scales)
-    for s in np.geomspace(1e-3, 0.5, 10):  # where the minimiser of a penalty that is too light lies
+    for s in np.geomspace(1e-3, 0.5, 10):  # where the minimiser lies if the weight is too small
         yield (1.0 - s) * known.solution
 
 
@@ -178,8 +178,8 @@ def test_r4_closed_form(lam: float) -> None:
     assert bias == pytest.approx(gamma * divergence_from_half(1.0 / lam), abs=1e-12)
 
 
-def test_r4_box_forgives(rng: Any) -> None:
-    """Trap: on the box T2 the projection of a wrong minimiser is still the right vertex.
+def test_r4_box_hides_a_small_weight(rng: Any) -> None:
+    """On the box T2 the projection of a wrong minimiser is still the right vertex.
 
     This is why T2 serves for positive tests only.
     """

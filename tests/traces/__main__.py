@@ -49,7 +49,9 @@ def _parser() -> argparse.ArgumentParser:
     compare = commands.add_parser("compare", help="compare two records")
     compare.add_argument("old", type=Path)
     compare.add_argument("new", type=Path)
-    compare.add_argument("--allow-bits", action="store_true", help="only counts matter")
+    compare.add_argument(
+        "--allow-bits", action="store_true", help="ignore differences in numbers alone"
+    )
     compare.add_argument("--allow-names", action="store_true", help="methods may have new names")
     compare.add_argument(
         "--rounding", type=Path, action="append", default=[], metavar="FILE",

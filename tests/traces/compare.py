@@ -144,7 +144,7 @@ def _compare_timed(found: SectionComparison, trace: str, a: Any, b: Any) -> None
 
 
 def _contradict(section: str, a: Any, b: Any) -> bool:
-    """Whether two certified runs say different things, or bounds of one pass the value of the other."""
+    """Return whether certified runs differ in status, or the bound of one exceeds the value of the other."""
     if not (a["certified"] and b["certified"]):
         return False
     if a["status"] != b["status"]:

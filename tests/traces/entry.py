@@ -1,8 +1,8 @@
 """The record of a call: a plain dictionary for each result, for JSON.
 
 The keys fall into three groups. What the call did (`WORK`: statuses, counts) must stay as it is. What it is
-called (`NAMES`) may be said in other words. Everything else are numbers and hashes, which also the order of
-a summation changes. An exception is recorded by the name of its class.
+called (`NAMES`) may be reworded. All other keys are numbers and hashes, which even the
+order of a summation changes. An exception is recorded by the name of its class.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ __all__ = ["FIELDS", "FOLDER", "differences", "make", "summary"]
 FOLDER = Path(__file__).parent / "reference"
 
 #: Kernels of OpenBLAS with vectors of 512, 256 and 256 bits without fused products, and NumPy's own without
-#: vectors beyond 128 bits; a processor that has not got them takes what it has.
+#: vectors beyond 128 bits; a processor without them uses those it has.
 KERNELS: tuple[dict[str, str], ...] = (
     {},
     {"OPENBLAS_CORETYPE": "Haswell"},
@@ -39,9 +39,7 @@ AGREE, ALLOWED = 1e-10, 1e-9
 
 def summary(entry: Any) -> list[Any]:
     """Return the part of a trace that the reference keeps."""
-    if entry["status"] == "TIME_LIMIT" or entry.get(
-        "timed"
-    ):  # how far it came depends on the machine
+    if entry["status"] == "TIME_LIMIT" or entry.get("timed"):  # its progress depends on the machine
         return [None] * len(FIELDS)
     counts = entry.get("counts", {})
     products = counts.get("matvecs", 0) + counts.get("rmatvecs", 0)
