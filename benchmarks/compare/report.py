@@ -13,7 +13,8 @@ from benchmarks.compare.run import Curve
 __all__ = ["reached", "refusals", "short"]
 
 HEAD = (
-    "| Method | gap | proved gap | seconds | gradients of f | of c | proxes | projections | ended |\n"
+    "| Method | gap | proved gap | seconds | gradients of f | gradients of c | proxes "
+    "| projections | status |\n"
     "|---|--:|--:|--:|--:|--:|--:|--:|---|"
 )
 
@@ -71,7 +72,7 @@ def refusals(records: Sequence[Record]) -> str:
         f"| {method} | {', '.join(names)} | {_escaped(reason)} |"
         for (method, reason), names in sorted(found.items())
     ]
-    return "\n".join(["| Method | Not on | Because |", "|---|---|---|", *rows]) + "\n"
+    return "\n".join(["| Method | Does not apply to | Reason |", "|---|---|---|", *rows]) + "\n"
 
 
 def _escaped(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The certificate of a given point, from any solver."""
+"""Certificates of given points, whichever solver computed them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def certify(problem: Problem, x: Array, multipliers: Sequence[Array] | None = No
     Parameters
     ----------
     problem : Problem
-        The problem that the point is meant to solve.
+        The problem for which the point is certified.
     x : array
         Any point.
     multipliers : sequence of arrays, optional
@@ -133,8 +133,8 @@ def _from_point(form: Composite, x: Array) -> list[Any]:
         if not isinstance(term.atom, Interval) or matrix is None:
             continue
         z, interval = term.image(x), term.atom
-        near = _ACTIVE * (np.abs(z) + np.asarray(abs(matrix) @ np.abs(x)))
-        active = np.flatnonzero((z >= interval.upper - near) | (z <= interval.lower + near))
+        distance = _ACTIVE * (np.abs(z) + np.asarray(abs(matrix) @ np.abs(x)))
+        active = np.flatnonzero((z >= interval.upper - distance) | (z <= interval.lower + distance))
         blocks.append(scipy.sparse.csr_array(matrix[active]))
         places.append((k, active))
     if not blocks:
@@ -149,7 +149,7 @@ def _from_point(form: Composite, x: Array) -> list[Any]:
 
 
 def _with_norms(form: Composite, x: Array, sets: Sequence[Array]) -> list[Array]:
-    """Return multipliers of all terms; those of norms balance the residual of the sets and the slope."""
+    """Return multipliers of all terms; those of norms fit the gradient of the Lagrangian by least squares."""
     residual = form.smooth.gradient(x, form.smooth.image(x))
     multipliers: list[Array] = []
     for term, given in zip(_sets(form), sets, strict=True):
@@ -161,10 +161,10 @@ def _with_norms(form: Composite, x: Array, sets: Sequence[Array]) -> list[Array]
             v = -residual
         else:
             rows, columns = term.D.shape
-            pulled = scipy.sparse.linalg.LinearOperator(
+            adjoint = scipy.sparse.linalg.LinearOperator(
                 (columns, rows), matvec=term.D.adjoint, rmatvec=term.D.forward, dtype=np.float64
             )
-            v = scipy.sparse.linalg.lsmr(pulled, -residual, atol=1e-14, btol=1e-14)[0]
+            v = scipy.sparse.linalg.lsmr(adjoint, -residual, atol=1e-14, btol=1e-14)[0]
         v = term.into_domain(v)
         multipliers.append(v)
         residual = residual + term.pullback(v)

@@ -18,7 +18,7 @@ __all__ = ["Proofs"]
 
 @dataclass(frozen=True, eq=False)
 class Proofs:
-    """Programs, and what can be proved of points and multipliers.
+    """Certificates of points and multipliers of a batch of programs.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class Proofs:
     convexity : array of shape (problems,)
         Lower bounds of the least eigenvalues of the Hessians in these units, or 0.
     unit, scale : array of shape (problems,)
-        A length that is typical of the points, and what gaps are relative to at least.
+        A typical length of the points, and the least value that gaps are relative to.
     feasible, tol : float
         The relative violation up to which a point counts as feasible, and the relative gap to reach.
     """
@@ -44,7 +44,7 @@ class Proofs:
 
     @staticmethod
     def of(programs: Programs, columns: Array, tol: float, feasible: float) -> Proofs:
-        """Prepare proofs to a tolerance."""
+        """Compute the units and constants of the proofs for a required relative gap."""
         unit, value = programs.typical()
         scale = negligible_share(tol) * value
         return Proofs(programs, columns, programs.convexity(columns), unit, scale, feasible, tol)
@@ -63,7 +63,7 @@ class Proofs:
         """
         xp, p = namespace(x), self.programs
         value, gradient, magnitude = p.evaluate(x)
-        # A multiplier that no side carries cannot be used.
+        # A multiplier at an infinite side, or one that is not finite, is replaced by 0.
         side = xp.where(v > 0.0, p.upper, p.lower)
         carried = xp.isfinite(side) & xp.isfinite(v)
         v, side = (xp.where(carried, a, xp.zeros_like(a)) for a in (v, side))
@@ -78,7 +78,7 @@ class Proofs:
             at, gradient = p.evaluate(z)[:2]
             images, sizes = times(p.A, z), times(moduli, abs(z))
         slack = Enclosures.of(images, sizes, x.shape[-1]) - Enclosures.exact(side)
-        # The rounding of A x beside a large side is part of the error of the difference.
+        # The error of the slack includes the rounding of A x and that of the difference from the side.
         at = at + Enclosures.dot(slack.value, v, slack.error)
         bound, radius = self._bound(x if z is None else z, at, gradient + pulled)
         fun, infinite = value.value, xp.full_like(bound, float("inf"))
@@ -110,13 +110,13 @@ class Proofs:
         """
         xp, p = namespace(x), self.programs
         radius = FARTHER * xp.maximum(lengths(x), self.unit)
-        # No shorter than the point would be in columns of one length.
+        # In units of the variables, each half-width is at least FARTHER times the largest entry of x.
         level = FARTHER * xp.max(abs(x) / self.columns, axis=-1)
         reach = xp.maximum(radius[:, None], level[:, None] * self.columns)
         infinite = xp.full_like(radius, float("inf"))
         radius = xp.where(self.convexity > 0.0, infinite, radius)
         bound = self.lower_bounds(value, gradient, x, reach)
-        if p.squares:  # these are not negative
+        if p.squares:  # an objective of squares alone is at least its constant
             alone = (largest(abs(p.q)) == 0.0) & (largest(abs(p.P), (1, 2)) == 0.0)
             bound = xp.where(alone, xp.maximum(bound, p.constant), bound)
         return bound, radius
@@ -126,38 +126,38 @@ class Proofs:
     ) -> Array:
         """Return lower bounds of convex functions over the box, from value and gradient at ``x``.
 
-        Over ``x_j >= l_j`` a slope ``c_j >= 0`` costs ``c_j (x_j - l_j)``. What is left of the slope costs
-        ``sum (columns_j c_j)^2 / (2 mu)``; where the convexity mu is 0, ``sum c_j reach_j``, and then the
-        bound holds for points with ``|z_j - x_j| <= reach_j``.
+        Where ``x_j >= l_j``, a slope ``c_j >= 0`` lowers the bound by ``c_j (x_j - l_j)``. Slopes towards
+        infinite bounds of variables lower it by ``sum (columns_j c_j)^2 / (2 mu)``; where the convexity mu is
+        0, by ``sum c_j reach_j``, and then it holds only for points with ``|z_j - x_j| <= reach_j``.
         """
         xp, n, zero = namespace(x), x.shape[-1], namespace(x).zeros_like(x)
         least, most, mu = self.programs.least, self.programs.most, self.convexity
-        falls_down = xp.maximum(gradient.value + gradient.error, zero)
-        falls_up = xp.maximum(gradient.error - gradient.value, zero)
+        decrease_down = xp.maximum(gradient.value + gradient.error, zero)
+        decrease_up = xp.maximum(gradient.error - gradient.value, zero)
         below, above = xp.isfinite(least), xp.isfinite(most)
-        down = falls_down * xp.maximum(x - xp.where(below, least, x), zero)
-        up = falls_up * xp.maximum(xp.where(above, most, x) - x, zero)
+        down = decrease_down * xp.maximum(x - xp.where(below, least, x), zero)
+        up = decrease_up * xp.maximum(xp.where(above, most, x) - x, zero)
         box = xp.sum(xp.maximum(down, up), axis=-1)
-        rise = xp.maximum(xp.where(below, zero, falls_down), xp.where(above, zero, falls_up))
+        rise = xp.maximum(xp.where(below, zero, decrease_down), xp.where(above, zero, decrease_up))
         own = rise * self.columns
-        square, line = (
+        quadratic, linear = (
             xp.sum(own * own, axis=-1) / (2.0 * positive_or_one(mu)),
             xp.sum(rise * reach, axis=-1),
         )
-        paid = (box + xp.where(mu > 0.0, square, line)) * (1.0 + 2.0 * gamma(n + 8))
-        return lagrangian.lower() - paid - gamma(4) * (abs(lagrangian.value) + paid)
+        loss = (box + xp.where(mu > 0.0, quadratic, linear)) * (1.0 + 2.0 * gamma(n + 8))
+        return lagrangian.lower() - loss - gamma(4) * (abs(lagrangian.value) + loss)
 
     def _violations(
-        self, x: Array, v: Array, slope: Array, images: Array, of_images: Array
+        self, x: Array, v: Array, slope: Array, images: Array, image_sizes: Array
     ) -> tuple[Array, Array, Array]:
-        """Return relative and absolute violations, and what multipliers charge for them.
+        """Return relative and absolute violations, and the charges: violations times multipliers.
 
-        ``slope`` is that of the Lagrangian, ``images`` are ``A x``, and ``of_images`` sums of moduli.
+        ``slope`` is that of the Lagrangian, ``images`` are ``A x``, and ``image_sizes`` ``|A| |x|``.
         """
         p, xp = self.programs, namespace(x)
         relative = absolute = charge = xp.zeros_like(x[:, 0])
         for Ax, sizes, multipliers, low, high in (
-            (images, of_images, v, p.lower, p.upper),
+            (images, image_sizes, v, p.lower, p.upper),
             (x, abs(x), -slope, p.least, p.most),
         ):
             none = xp.zeros_like(Ax)
@@ -167,9 +167,9 @@ class Proofs:
             ):
                 excess = xp.maximum(excess, none)
                 size = sizes + xp.where(xp.isfinite(side), abs(side), none)
-                # Infinite where a violated row compares nothing.
-                beside_nothing = xp.where(excess > 0.0, none + float("inf"), none)
-                ratio = xp.where(size > 0.0, excess / positive_or_one(size), beside_nothing)
+                # A violation with nothing to compare it with is infinite.
+                without_size = xp.where(excess > 0.0, none + float("inf"), none)
+                ratio = xp.where(size > 0.0, excess / positive_or_one(size), without_size)
                 relative = xp.maximum(relative, largest(ratio))
                 absolute = xp.maximum(absolute, largest(excess))
                 charge = charge + xp.sum(excess * xp.maximum(own, none), axis=-1)

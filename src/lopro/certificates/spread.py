@@ -1,4 +1,4 @@
-"""Propagation of units through rows with the side 0, from columns that have one to the others of the row."""
+"""Propagation of the units of columns through rows whose side is 0, to the columns without a unit."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from lopro.maps.host import transferred
 
 __all__ = ["NEAR", "WORK", "Entries", "entries_of", "spread"]
 
-#: The most entries times rounds of propagating units or bounds between columns: half a second, as a round
-#: takes 10 ns for each entry, measured on one core.
+#: The largest product of entries and rounds in propagating units or bounds between columns: half a second, as
+#: a round takes 10 ns for each entry, measured on one core.
 WORK = 5e7
 #: The most rounds of propagation before small sides are compared, each a pass over the entries: 3, 10 and 100
 #: prove the same programs of Maros and Meszaros; DTOC3, a chain of 5,000 rows, takes 39, 45 and 85 ms.
 NEAR = 10
 
-#: Row, column and size of entries, and the number of rows.
+#: Row, column and modulus of entries, and the number of rows.
 Entries: TypeAlias = "tuple[Any, Any, Vector, int]"
 
 
 def entries_of(A: Any, used: Any) -> tuple[Any, Any, Vector]:
-    """Return row, column and size of the nonzero entries of some rows.
+    """Return row, column and modulus of the nonzero entries of some rows.
 
     Rows of a dense matrix on a device are copied to the host, which is counted.
     """
@@ -41,7 +41,7 @@ def entries_of(A: Any, used: Any) -> tuple[Any, Any, Vector]:
 
 
 def spread(entries: Entries, units: Vector, rounds: int | None = None) -> Vector:
-    """Return units of all columns that at most ``rounds`` rows connect with a column that has a unit."""
+    """Return units of all columns connected with one that has a unit by at most ``rounds`` rows."""
     row, column, entry, count = entries
     units = units.copy()
     for _ in range(int(WORK / max(1, len(entry))) + 1 if rounds is None else rounds):

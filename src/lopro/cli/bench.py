@@ -1,4 +1,4 @@
-"""``lopro bench``: all methods on a seeded problem, compared by certified gaps."""
+"""``lopro bench``: all methods on a random problem, compared by certified gaps."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def add(commands: Any) -> None:
     """Add the command's parser."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "bench",
-        help="all methods on a seeded problem",
-        description="Run all methods that can solve a seeded problem and compare certified gaps.",
+        help="all methods on a random problem",
+        description="Run all methods that can solve a random problem and compare certified gaps.",
         epilog="Against other packages: python -m benchmarks.bpdn in a checkout of lopro.",
     )
     parser.add_argument(
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the methods and print a table; the exit status is 0 if some answer is certified."""
     problem = _problem(options)
     rows: dict[str, Result] = {}
-    for name, method in _contenders(problem, options):
+    for name, method in _methods_to_run(problem, options):
         rows[name] = solve(
             problem,
             method=method,
@@ -106,8 +106,8 @@ def _metric(samples: int, d: int, seed: int) -> Problem:
     return metric_problem(PairLoss(X, pairs, targets), l1=1e-2)
 
 
-def _contenders(problem: Problem, options: argparse.Namespace) -> Iterator[tuple[str, Any]]:
-    """Yield the methods that can be built without arguments and can solve the problem."""
+def _methods_to_run(problem: Problem, options: argparse.Namespace) -> Iterator[tuple[str, Any]]:
+    """Yield the requested methods; by default, all that need no arguments and can solve the problem."""
     if options.method is not None:
         for name in options.method:
             yield name, method_named(name)
@@ -115,7 +115,7 @@ def _contenders(problem: Problem, options: argparse.Namespace) -> Iterator[tuple
     for name, make in methods().items():
         if name.startswith("lopro.baselines.") and not options.baselines:
             continue
-        with suppress(TypeError):  # it requires arguments, or a capability that the problem lacks
+        with suppress(TypeError):  # arguments are required, or the problem lacks a capability
             method = make()
             method.check(problem)
             yield name, method

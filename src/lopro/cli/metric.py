@@ -45,7 +45,9 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--ignore", nargs="+", default=[], metavar="COLUMN", help="columns to leave out"
     )
-    parser.add_argument("--standardize", action="store_true", help="scale features to variance 1")
+    parser.add_argument(
+        "--standardize", action="store_true", help="centre features and scale them to variance 1"
+    )
     parser.add_argument(
         "--l1", type=float, default=1e-3, help="weight of the off-diagonal l1 norm (%(default)g)"
     )
@@ -77,8 +79,8 @@ def run(options: argparse.Namespace) -> int:
         write_array(options.output, A=A, **factor, features=features)
     if options.json:
         data = summary(result) | {"features": samples.features, "exit_code": int(code_of([result]))}
-        place = {"A": A} if options.output is None else {"output": str(options.output)}
-        print_json(data | _sparsity(A) | place)
+        matrix = {"A": A} if options.output is None else {"output": str(options.output)}
+        print_json(data | _sparsity(A) | matrix)
     else:
         _show(result, A, samples.features, options.output)
     return code_of([result])
@@ -117,7 +119,7 @@ def _show(result: Any, A: np.ndarray, features: list[str], output: Path | None) 
     out.print(str(result), soft_wrap=True)
     out.print(
         f"  metric       {len(A)} x {len(A)}, rank {facts['rank']}, "
-        f"{facts['off_diagonal_nonzeros']} of {facts['off_diagonal_entries']} off-diagonal entries"
+        f"{facts['off_diagonal_nonzeros']} of {facts['off_diagonal_entries']} off-diagonal entries nonzero"
     )
     i, j = np.triu_indices(len(A), 1)
     order = np.argsort(-np.abs(A[i, j]), kind="stable")[:_SHOWN]

@@ -12,7 +12,7 @@ __all__ = ["symmetrised"]
 
 
 def symmetrised(matrix: Any, n: int) -> Any:
-    """Return rows ``(A + A') / 2`` for rows A that act on raveled matrices; None where A is symmetric.
+    """Return rows ``(A + A') / 2`` for rows A that act on raveled matrices; None if every A is symmetric.
 
     Examples
     --------
@@ -23,8 +23,8 @@ def symmetrised(matrix: Any, n: int) -> Any:
     """
     if scipy.sparse.issparse(matrix):
         entries = scipy.sparse.coo_array(matrix)
-        i, places = entries.coords
-        swapped = (places % n) * n + places // n
+        i, columns = entries.coords
+        swapped = (columns % n) * n + columns // n
         other = scipy.sparse.csr_array((entries.data, (i, swapped)), matrix.shape)
         rows = matrix.tocsr()
         return None if (rows != other).nnz == 0 else scipy.sparse.csr_array(0.5 * (rows + other))

@@ -49,17 +49,17 @@ class Cone(Protocol):
         ...
 
     def sizes(self, z: Vector) -> Vector:
-        """Return the size of each entry, or that of the group of entries that it belongs to."""
+        """Return for each entry its modulus, or the norm of the vector or matrix that it belongs to."""
         ...
 
     def outside(self, z: Vector) -> float:
-        """Return the distance of ``z`` from the cone itself, up to a factor of 2; 0 inside."""
+        """Return the largest violation by an entry, a norm, an eigenvalue or a triple of ``z``; 0 inside."""
         ...
 
 
 @dataclass(frozen=True)
 class _Entrywise:
-    """A product of equal cones of numbers."""
+    """A product of equal one-dimensional cones."""
 
     size: int
 
@@ -73,7 +73,7 @@ class _Entrywise:
 
 @dataclass(frozen=True)
 class Zero(_Entrywise):
-    """Only zero: equations.
+    """The cone that contains only zero: its rows are equations.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class Zero(_Entrywise):
 
 @dataclass(frozen=True)
 class Nonnegative(_Entrywise):
-    """Vectors without a negative entry: inequalities.
+    """The nonnegative orthant: its rows are inequalities.
 
     Examples
     --------
@@ -149,9 +149,9 @@ class SecondOrder:
     into = into_dual  # the cone is its own dual
 
     def tangents(self, z: Vector, used: Vector) -> scipy.sparse.csr_array:
-        """Return the normals ``t - v'u / |v|`` of the boundaries near ``z = (t, v)``, as rows.
+        """Return the linearisations ``t - v'u / |v|`` of ``t - |u|`` at ``z = (t, v)`` as rows.
 
-        One row for each cone that has a used row, not all entries: fixing v as well could contradict other
+        There is one row for each cone with a used row: fixing all entries of the cone could contradict other
         rows.
         """
         cones = np.flatnonzero(used.reshape(self.count, self.size).any(axis=1))
@@ -170,7 +170,9 @@ class SecondOrder:
 
 @dataclass(frozen=True)
 class PSDTriangle:
-    """Positive semidefinite matrices by their upper triangles, as `triangle` lists them.
+    """Positive semidefinite matrices as vectors of their upper triangles, off-diagonal entries times sqrt(2).
+
+    The order of the entries is that of `triangle`.
 
     Examples
     --------
@@ -215,7 +217,7 @@ class PSDTriangle:
 
 @dataclass(frozen=True, eq=False)
 class ConeRows:
-    """A set of points as ``rows z + s = bounds`` with ``s`` in a cone.
+    """The set of points ``z`` with ``rows z + s = bounds`` for an ``s`` in a cone.
 
     Examples
     --------
@@ -232,7 +234,7 @@ class ConeRows:
 
 
 def triangle(order: int) -> tuple[Any, Any]:
-    """Return row and column of the entries of an upper triangle, one column after the other.
+    """Return the row and column indices of the entries of an upper triangle, column by column.
 
     Examples
     --------
@@ -245,7 +247,7 @@ def triangle(order: int) -> tuple[Any, Any]:
 
 
 def halfspace_rows(normals: Any, bounds: Vector) -> ConeRows:
-    """Return ``normals z <= bounds``.
+    """Return the cone rows of ``normals z <= bounds``.
 
     Examples
     --------
@@ -258,7 +260,7 @@ def halfspace_rows(normals: Any, bounds: Vector) -> ConeRows:
 
 
 def ball_rows(A: Any, y: Vector, sigma: float) -> ConeRows:
-    """Return ``|A z - y| <= sigma``.
+    """Return the cone rows of ``|A z - y| <= sigma``.
 
     Examples
     --------
@@ -273,7 +275,7 @@ def ball_rows(A: Any, y: Vector, sigma: float) -> ConeRows:
 
 
 def active_cone(slack: Vector, multiplier: Vector) -> bool:
-    """Whether a solver's slack of a second-order cone is on the boundary rather than inside.
+    """Whether a solver's slack of a second-order cone is on the boundary rather than in the interior.
 
     Examples
     --------

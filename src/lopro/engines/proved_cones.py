@@ -41,8 +41,8 @@ __all__ = ["solve_conic"]
 #: are 6 % fewer, with 1e-11 15 % more, and the same programs are certified.
 _ACCURACY = 1e-10
 
-#: The most further solves with the residuals of the last answer added to the sides. CBLIB's sched_50_50_orig:
-#: a gap of 1.9e-6, then 4.9e-6, 2.9e-7 and 7.5e-8, at 0.9 s each.
+#: Largest number of further solves, with the residuals of the last answer added to the right-hand sides.
+#: CBLIB's sched_50_50_orig: a gap of 1.9e-6, then 4.9e-6, 2.9e-7 and 7.5e-8, at 0.9 s each.
 _CORRECTIONS = 3
 
 #: Multipliers, the bound that they prove, and the charge for the violation of the point.
@@ -99,7 +99,7 @@ def _by_clarabel(data: ConicData, tol: float) -> Outcome:
     x, z, status = answer.x, answer.rows, answer.status
     ray = falling_ray(data, x) if status.unbounded else None
     if ray is not None:
-        # A ray of descent proves nothing without a feasible point at which it begins.
+        # A ray of descent proves unboundedness only if it begins at a feasible point.
         n = len(data.q)
         point = _answer_of(data, scipy.sparse.csr_array((n, n)), np.zeros(n), data.b)
         if point.status.empty:
@@ -115,9 +115,9 @@ def _by_clarabel(data: ConicData, tol: float) -> Outcome:
 def _corrected(data: ConicData, tol: float, answer: Answer) -> Outcome:
     """Return the outcome of an answer, or of the answer for sides shifted by the residuals of the engine.
 
-    The slacks of an engine that stops early are in the cones, but they are not those of its point. With the
-    difference added to the sides the engine leaves a similar residual, and the slacks of the new point are in
-    the cones.
+    The slacks ``s`` of an engine that stops early are in the cones, but differ from the slacks ``b - A x`` of
+    its point. With ``b - A x - s`` added to the sides, the engine leaves a similar residual, so that the
+    slacks of the new point are close to the cones.
     """
     best, sides = _proved(data, tol, answer), data.b
     for _ in range(_CORRECTIONS):
@@ -171,8 +171,9 @@ def _answer_of(
 ) -> Answer:
     """Return Clarabel's answer for this objective and these sides over the rows and cones of a program.
 
-    The rows are scaled to comparable size, so that the tolerances mean the same for each; powers of two round
-    nothing. After an unproved answer that the program is empty, the units are those of distant points.
+    The rows are divided by powers of two, which is exact, to have comparable sizes, so that the tolerances
+    mean the same for each. After an ``unproved`` answer that the program is infeasible, the variables are in
+    units of distant points.
     """
     cones = [cone for cone, _ in data.cones]
     sizes = _row_sizes(data)
@@ -237,13 +238,13 @@ def _typical_value(data: ConicData) -> float:
 
 
 def _excluded(data: ConicData, z: Vector, iterations: int) -> Outcome:
-    """Return the outcome with the emptiness that multipliers prove, everywhere or within a radius."""
+    """Return the outcome with the infeasibility that multipliers prove, everywhere or within a radius."""
     n = len(data.q)
-    flat = ConicData(scipy.sparse.csr_array((n, n)), np.zeros(n), data.A, data.b, data.cones)
+    feasibility = ConicData(scipy.sparse.csr_array((n, n)), np.zeros(n), data.A, data.b, data.cones)
     best = Emptiness(0.0, 0.0)
     for trial in without_remnants(z):
         # With equal slacks the weights of the multipliers are proportional to their sizes.
-        _, trial = repaired(flat, np.zeros(n), trial, np.ones(len(z)))
+        _, trial = repaired(feasibility, np.zeros(n), trial, np.ones(len(z)))
         found = exclude_cones(data.A, data.b, trial)
         if found.proved:
             return Outcome(Status.INFEASIBLE, np.zeros(n), trial, steps=iterations)
@@ -252,7 +253,7 @@ def _excluded(data: ConicData, z: Vector, iterations: int) -> Outcome:
 
 
 def _row_sizes(data: ConicData) -> Vector:
-    """Return the powers of two nearest to the largest entries of rows, of all rows of a cone together."""
+    """Return the power of two nearest to the largest entry of each row, or of all rows of its cone."""
     largest = abs(data.A).max(axis=1).toarray().ravel() if data.A.nnz else np.zeros(len(data.b))
     together = np.zeros(int(data.groups.max(initial=-1)) + 1)
     np.maximum.at(together, data.groups, largest)

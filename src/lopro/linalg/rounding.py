@@ -36,8 +36,8 @@ _UNIT = 0.5 * EPS
 #: Number of entries of a dense matrix whose absolute values are formed at a time: 8 MB of doubles.
 AT_A_TIME = 1 << 20
 #: Least and largest number of rows in one sum, and the number of sums in between; these are added pairwise.
-#: The error bound of a sum of n terms is n roundings, so short sums are worth their calls: in
-#: tests/unit/certificates/test_recorded_bounds.py, at least 64 rows lose 6e-11 and 3e-8 of two bounds of 39.
+#: The error bound of a sum of n terms is n roundings, so short sums are worth the additional calls: with at
+#: least 64 rows, 2 of the 39 bounds in tests/unit/certificates/test_recorded_bounds.py lose 6e-11 and 3e-8.
 _ROWS, _SUMS = (16, 128), 64
 #: Number of terms up to which the exact sum (`math.fsum`) is as fast as a pairwise one, n = 256: 8 us.
 _FEW = 256
@@ -202,14 +202,14 @@ def adjoint_product(M: Matrix, v: Array, v_error: Array | float = 0.0) -> tuple[
 
 def _partial_sums(M: Matrix, v: Array, height: int) -> Array:
     """Return the sums of ``M' v`` over chunks of ``height`` rows, as the rows of an array."""
-    whole, n = len(v) // height, M.shape[1]
-    many = whole * height
+    chunks, n = len(v) // height, M.shape[1]
+    full = chunks * height
     if M.flags.c_contiguous:
-        sums = (v[:many].reshape(whole, 1, height) @ M[:many].reshape(whole, height, n))[:, 0]
+        sums = (v[:full].reshape(chunks, 1, height) @ M[:full].reshape(chunks, height, n))[:, 0]
     else:
-        starts = range(0, many, height)
+        starts = range(0, full, height)
         sums = np.array([v[i : i + height] @ M[i : i + height] for i in starts])
-    return sums if many == len(v) else np.concatenate([sums, (v[many:] @ M[many:])[None]])
+    return sums if full == len(v) else np.concatenate([sums, (v[full:] @ M[full:])[None]])
 
 
 def extended_adjoint(M: Matrix, v: Array) -> tuple[Any, Array]:

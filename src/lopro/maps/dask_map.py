@@ -24,14 +24,15 @@ __all__ = ["DaskMap"]
 
 
 class DaskMap(StreamedMap):
-    """A dask array of NumPy blocks, on the scheduler in use: threads or a cluster.
+    """The linear map of a dask array of NumPy blocks, on the scheduler in use: threads or a cluster.
 
     dask recomputes the blocks of a worker that fails.
 
     Parameters
     ----------
     source : dask.array.Array
-        With known chunks, of any shape. Persist it first if it fits in memory and is expensive to compute.
+        Its chunks must have known sizes, which need not be equal. Persist it first if it fits in memory and
+        is expensive to compute.
     name : str
         Its name in error messages.
 
@@ -86,12 +87,12 @@ class DaskMap(StreamedMap):
         blocks = [self._block(place) for place, _ in needed]
         nodes = []
         for k, request in enumerate(requests):
-            own = [(p, b) for (p, who), b in zip(needed, blocks, strict=True) if k in who]
+            own = [(p, b) for (p, users), b in zip(needed, blocks, strict=True) if k in users]
             nodes.append(answer(request, own, self.shape, self.like.dtype))
         return nodes
 
     def _block(self, place: Place) -> Node:
-        """Return the node of a block; in the first pass it raises for a block that is not finite."""
+        """Return the node of a block; in the first pass, one that raises if the block is not finite."""
         block = self._blocks[place[0].start, place[1].start]
         return block if self._known_finite else task(_finite, block, self.name)
 

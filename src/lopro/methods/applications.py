@@ -25,7 +25,7 @@ class Application(Protocol):
         ...
 
 
-#: In the order in which their forms are looked for.
+#: The applications, in the order in which `lopro.Auto` tries to recognise a problem.
 registered: list[Application] = []
 
 

@@ -1,9 +1,9 @@
 """The method of multipliers with few projections: centred penalties and accelerated gradient steps.
 
-LoPNAG keeps the multiplier at half of the weight, so its smoothing has to go to zero. Here every row, ball
-or cone of the constraint has its own multiplier and a penalty whose stiffness stays bounded: the inner
-problems stay well conditioned, and the multipliers prove a lower bound after every update. A point is
-projected only when the estimated gap has decreased to a tenth: ``O(log 1/eps)`` projections.
+LoPNAG smooths its penalty around a fixed multiplier, half of the weight, so its smoothing has to go to zero.
+Here every row, ball or cone of the constraint has its own multiplier and a penalty whose stiffness stays
+bounded: the inner problems stay well conditioned, and the multipliers prove a lower bound after every update.
+A point is projected only when the estimated gap has decreased to a tenth: ``O(log 1/eps)`` projections.
 """
 
 from __future__ import annotations
@@ -36,19 +36,20 @@ class MultiplierSettings:
     """Constants of `MultiplierMethod`.
 
     ``python -m benchmarks.constants methods.multipliers`` divides and multiplies each by ten and counts the
-    steps on eight problems. "A, B" below are the steps in all, relative to those with the value here, after a
-    division and a multiplication. On the same problems `MultiplierMethod.steps` of 8, 75 and 250 take 6.5,
-    1.2 and 2.2 times as many steps, and a `patience` of 6 or 600 changes none.
+    steps on eight problems. The two figures at each constant are the total numbers of steps after the
+    division and after the multiplication, relative to that with the value here. On the same problems
+    `MultiplierMethod.steps` of 8, 75 and 250 take 6.5, 1.2 and 2.2 times as many steps, and a `patience` of
+    6 or 600 changes no count.
     """
 
     #: Bound on the rounding error of a gradient, in units of rounding of its terms: 1.00, 1.00.
     roundings: float = 4.0
-    #: Consecutive checks without a smaller gradient, after which gradients are taken to be noise (differences
-    #: of values in double precision are, from 1e-8 on): 0.89, 1.00. There are 25 steps between two checks:
-    #: after a restart the gradient decreases within far fewer.
+    #: Consecutive checks without a smaller gradient, after which gradients are taken to be noise (gradients
+    #: by differences of values in double precision are, below about 1e-8): 0.89, 1.00. There are 25 steps
+    #: between two checks: after a restart the gradient decreases within far fewer steps.
     noisy_checks: int = 40
     #: A point is projected when the estimated gap is this share of the gap after the last projection: 1.30,
-    #: 0.98. It is the factor in the number of projections.
+    #: 0.98. There is one projection for each reduction of the gap to this share.
     projection_share: float = 0.1
     #: Penalties become stiffer if an update leaves more than this share of the slack, the residual of
     #: complementarity: 1.02, 1.29.
@@ -67,7 +68,7 @@ SETTINGS = MultiplierSettings()
 
 
 def check_penalties(problem: Problem, method: str) -> None:
-    """Raise unless the objective and every member of the constraint suit accelerated steps on penalties."""
+    """Raise unless accelerated gradient steps apply to the objective and to the penalty of every member."""
     AcceleratedGradient().check(problem)
     for member in problem.constraint.members():
         if not (member.smooth or member.has_image_set):
@@ -162,9 +163,7 @@ class _StepState:
 
     fun: float  # f(x_hat) at the infeasible point
     slack: float  # residual of complementarity, |<v, x> - support|
-    residual: (
-        float  # norm of the gradient of the Lagrangian times the size of a solution; 0 with a bound
-    )
+    residual: float  # norm of grad of the Lagrangian times the size of a solution; 0 with a bound
     bound: float  # lower bound proved by the multiplier; -inf if none can be proved
     inequality: ValidInequality
 
@@ -175,7 +174,7 @@ class _StepState:
 
     @property
     def gap(self) -> float:
-        """An estimate of the gap after projection; from the KKT residuals if there is no lower bound."""
+        """An estimate of the gap after projection, from the KKT residuals if there is no lower bound."""
         return self.slack + (abs(self.fun - self.bound) if self.certifiable else self.residual)
 
 
@@ -192,7 +191,7 @@ class MultiplierMethod:
     steps : int
         Inner steps between two checks of the stopping rule.
     patience : int
-        Number of consecutive multiplier updates without a smaller gap that are accepted.
+        Largest number of consecutive multiplier updates without a smaller gap before the method stops.
 
     Examples
     --------
@@ -210,7 +209,7 @@ class MultiplierMethod:
         assumptions="f smooth or proximable (or a sum), members of the constraint smooth or M x in Q",
         oracles="gradients, prox, projections on the simple sets Q",
         rate="no constants; linear where the dual is locally strongly concave",
-        projections="O(log 1/eps): one per tenfold fall of the gap",
+        projections="O(log 1/eps): one per tenfold reduction of the gap",
         reference="method of multipliers (Hestenes, Powell 1969) with late projections",
     )
 
@@ -277,7 +276,7 @@ class MultiplierMethod:
             if not math.isfinite(bound):
                 slope = norm(Minorant.of(problem, x, inequality).slope)
                 residual = slope * reach(bench, x, fun)
-            # <v, z> - support is nonpositive inside and zero where v is active.
+            # <v, z> - support is nonpositive at feasible z and zero where the inequality is active.
             slack = abs(inner(inequality.direction, x) - inequality.support)
         return _StepState(fun, slack, residual, bound, inequality)
 

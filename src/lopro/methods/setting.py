@@ -1,10 +1,10 @@
 """Feasible starts, balls that contain a solution, and the constants of the problem on such a ball.
 
-Neither a strongly convex objective nor a squared residual is Lipschitz on the whole space. Their theorems
-need a ball that contains a solution and that projections do not leave. Projections do not increase the
-distance to a feasible point, so they stay in any ball around one. Such a ball contains a solution if its
-radius is ``|g| / mu`` for a subgradient ``g`` at its centre, or the norm of the centre plus a bound on the
-norm of a solution.
+Neither a strongly convex objective nor a squared residual is Lipschitz on the whole space. Theorems for
+such functions need a ball that contains a solution and that projections do not leave. Projections do not
+increase the distance to a feasible point, so they stay in any ball around one. Such a ball contains a
+solution if its radius is ``|g| / mu`` for a subgradient ``g`` at its centre, or the norm of the centre plus a
+bound on the norm of a solution.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def feasible_start(bench: Workbench, x: Array) -> Array:
 
 
 def is_feasible(bench: Workbench, x: Array) -> bool:
-    """Whether ``x`` violates the constraint by at most rounding error; the evaluation is not counted."""
+    """Whether the violation at ``x`` is at most rounding error; the evaluation is not counted."""
     with bench.observe():
         return bool(bench.constraint.violation(x) <= feasibility_tolerance(x))
 
@@ -57,7 +57,7 @@ def feasible_candidate(x: Array, inequality: ValidInequality | None = None) -> C
 
 
 def linearised(c: Constraint, x: Array, direction: Array) -> ValidInequality:
-    """Return the constraint linearised at ``x``, with the weight for which it is nearest to a direction."""
+    """Return the constraint linearised at ``x``, scaled so that its normal is nearest to ``direction``."""
     g = c.subgradient(x)
     square = inner(g, g)
     weight = max(inner(direction, g), 0.0) / square if square > 0.0 else 0.0
@@ -76,7 +76,7 @@ def check_constants(constants: ProblemConstants | None, radius: float | None) ->
 class Setting:
     """A feasible start, the ball around it, and the constants on that ball.
 
-    ``certain`` is True if no constant is an estimate; only then may a claim be derived from them.
+    ``certain`` is True if no constant is an estimate; only then may a claim be derived from the constants.
     """
 
     start: Array
@@ -104,7 +104,8 @@ class Setting:
 class Needs:
     """The constants that a theorem needs, given by the user or derived from the problem.
 
-    ``reach`` is the ratio of the ball on which the constants have to hold to the ball around the start.
+    ``reach`` is the ratio of the radius of the ball on which the constants have to hold to that of the ball
+    around the start.
     """
 
     method: str
@@ -114,7 +115,7 @@ class Needs:
     reach: float = 1.0
 
     def check(self, problem: Problem) -> None:
-        """Raise `MissingCapabilityError`, before the run, naming a constant that is not known."""
+        """Raise `MissingCapabilityError` before the run if a required constant is not known."""
         mu = self._mu(problem)
         if self.strongly_convex and mu == 0.0:
             raise self._missing("a strongly convex objective (mu)", "constants=")
@@ -123,7 +124,7 @@ class Needs:
             self._constants(problem, Ball(problem.start(None), 1.0))
 
     def check_distance(self, problem: Problem) -> None:
-        """Raise `MissingCapabilityError` if nothing bounds the distance to a solution."""
+        """Raise `MissingCapabilityError` if no bound on the distance to a solution is known."""
         bounded = self._mu(problem) > 0.0 or solution_radius(problem, 1.0) is not None
         if self.radius is None and not bounded:
             raise self._missing("a bound on the norm of a solution", "solution_norm= of Problem")
@@ -188,7 +189,8 @@ class GivenConstants:
 
     #: Whether the theorem needs a strongly convex objective.
     strongly_convex: ClassVar[bool] = False
-    #: Ratio of the ball on which the constants have to hold to the ball around the start.
+    #: Ratio of the radius of the ball on which the constants have to hold to that of the ball around the
+    #: start.
     ball_ratio: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:

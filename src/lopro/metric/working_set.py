@@ -1,9 +1,9 @@
 r"""The problem on a working set of features: ADMM, its best primal and dual points, and pricing.
 
 A feature is added if it can lower the objective, which the solution of a small lasso problem decides.
-Let ``A`` be optimal among matrices supported on the features ``F``, with multiplier ``S`` of the cone there
-and pair weights ``w``. Adding a little of ``v v'``, with ``v = x`` on ``F`` and 1 on a feature ``i`` outside,
-changes the objective at the rate
+Let ``A`` be optimal among matrices supported on the features ``F``, with multiplier ``S`` of the cone
+there and pair weights ``w``. Adding a little of ``v v'``, with ``v = x`` on ``F`` and 1 on a feature ``i``
+outside, changes the objective at the rate
 
     ``q_i(x) = x'S x - 2 M_iF x + 2 tau |x|_1 - M_ii``,     ``M = sum_e w_e z_e z_e'``,
 
@@ -42,8 +42,8 @@ Matrix: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 #: without progress after which it stops (1.00, 1.00).
 CHECK_EVERY, PATIENCE = 50, 120
 #: With few features an interior point method is used after ``SLOW`` iterations if the gap still exceeds
-#: ``SLOW_GAP`` (0.98, 1.00; 1.00, 1.00), and after ``LONG`` ones in any case (0.93, 1.00). 569 x 30 samples
-#: of breast cancer in raw units end at a gap of 7 % without it, of 1e-5 with it.
+#: ``SLOW_GAP`` (0.98, 1.00; 1.00, 1.00), and after ``LONG`` ones in any case (0.93, 1.00). The data
+#: on breast cancer (569 samples, 30 features, raw units) end at a gap of 7 % without it and of 1e-5 with it.
 SLOW, SLOW_GAP, LONG = 500, 0.1, 2000
 #: The relative accuracy of the interior point method: 1.00, 1.00.
 INTERIOR_ACCURACY = 1e-10
@@ -51,7 +51,8 @@ INTERIOR_ACCURACY = 1e-10
 #: largest: 0.99, 0.99.
 IDLE = 1e-6
 #: The answer omits features below the largest of these shares at which the increase of the objective is less
-#: than ``OMISSION_COST`` times the accuracy. They affect which features are zero, and no count (1.00, 1.00).
+#: than ``OMISSION_COST`` times the accuracy. They affect which features are zero, but not the iterations
+#: (1.00, 1.00).
 SHARES, OMISSION_COST = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6), 0.1
 
 
@@ -85,7 +86,7 @@ class WorkingProblem:
         self.objective = objective
         self.features = features
         self.admm = Consensus(objective.restricted(features), start)
-        # The start is a candidate: on easy problems no later point is better.
+        # The start is the first best point: on easy problems no later point is better.
         self.point: Matrix = self.admm.projected(start)
         self.fun = float(self.admm.objective.value(self.point))
         self.sparse_fun, self.sparse_point = np.inf, self.point
@@ -98,9 +99,9 @@ class WorkingProblem:
     @property
     def outside(self) -> Features:
         """The features outside of the working set in which some pair differs."""
-        present = to_numpy(self.objective.spread.diagonal) <= 0.0
-        present[self.features] = True
-        return np.flatnonzero(~present)
+        excluded = to_numpy(self.objective.spread.diagonal) <= 0.0
+        excluded[self.features] = True
+        return np.flatnonzero(~excluded)
 
     def join(self, added: Features) -> None:
         """Add features, remove unused ones, and continue ADMM from its present state."""
@@ -111,30 +112,30 @@ class WorkingProblem:
         point = np.pad(self.point[np.ix_(kept, kept)], (0, more))
         sparse_point = np.pad(self.sparse_point[np.ix_(kept, kept)], (0, more))
         funs = float(objective.value(point)), float(objective.value(sparse_point))
-        # Any line above may raise `OutOfTime`, so that the state changes below, all at once.
+        # Any line above may raise `OutOfTime`: the state is changed only below, and completely.
         self._left.update(np.delete(self.features, kept).tolist())
         self.features, self.admm = features, admm
         self.point, self.sparse_point = point, sparse_point
         self.fun, self.sparse_fun = funs
-        # Bounds for the former features need not hold for these.
+        # A bound for the former working set need not hold for the new one.
         self.bound, self._interior_tried = -np.inf, False
 
     def _in_use(self) -> Features:
-        """Return the positions of the features to keep; those added a second time stay, to avoid cycles."""
+        """Return the positions of the features to keep; those added again are kept, to avoid cycling."""
         B = self.admm.B
         off = np.abs(B).sum(axis=0) - np.abs(B.diagonal())
         # With the trace, the sparse copy has zeros on its diagonal too.
         diagonal = B.diagonal() if self.objective.trace > 0.0 else self.admm.C.diagonal()
         used = (off > 0.0) | (diagonal > IDLE * diagonal.max())
-        back = np.isin(self.features, list(self._left))
-        return np.flatnonzero(used | back)
+        readded = np.isin(self.features, list(self._left))
+        return np.flatnonzero(used | readded)
 
     def solve(self, accuracy: float, tick: Callable[[], bool], for_zeros: float = np.inf) -> bool:
         """Advance ADMM to this relative gap on the working set; return False if a budget is exhausted.
 
-        Exact zeros may cost as much, but no more than ``for_zeros``. ``tick`` is called after each iteration
-        and returns False when a budget is exhausted. If ADMM stalls, the result is True, and `reached` tells
-        whether the accuracy was attained.
+        `answer` has exact zeros if the relative increase of the objective is at most this and ``for_zeros``.
+        ``tick`` is called after each iteration and returns False when a budget is exhausted. If ADMM stalls,
+        the result is True, and `reached` shows whether the accuracy was attained.
         """
         self.accuracy = min(accuracy, for_zeros)
         progress, spent = StallCheck(PATIENCE), 0
@@ -171,7 +172,7 @@ class WorkingProblem:
 
     @property
     def answer(self) -> Matrix:
-        """The best point with exact zeros if they cost no more than the accuracy, else the best point."""
+        """The best point with exact zeros if it is within the accuracy of the best point, else the latter."""
         allowed = self.accuracy * self._scale
         exact_zeros = self.sparse_fun <= self.fun + allowed
         best = self.sparse_point if exact_zeros else self.point
@@ -182,8 +183,8 @@ class WorkingProblem:
     def _selected(self, A: Matrix, share: float) -> Matrix:
         """Return ``A`` without features whose contribution is below this share of the largest.
 
-        A psd matrix remains psd. Some features were added for the proof alone, or were there from the
-        beginning.
+        A psd matrix remains psd. Some features were added only for the proof, or belong to the first
+        working set.
         """
         sizes = A.diagonal() * to_numpy(self.admm.objective.spread.diagonal)
         kept = sizes > share * sizes.max(initial=0.0)
@@ -214,7 +215,7 @@ class WorkingProblem:
                 self.sparse_fun, self.sparse_point = fun, sparse
         multiplier = admm.multiplier()
         found = admm.objective.dual_bound(PSDCone(len(C)), C, multiplier, self.fun)
-        assert found is not None  # it has one over this cone
+        assert found is not None  # over this cone there is always a bound
         if found[0] > self.bound:
             self.bound, self.multiplier = found[0], multiplier
 
@@ -249,9 +250,9 @@ def prices(
     threshold: float = 1e-3,
     steps: int = 300,
 ) -> Array:
-    """Return for each feature a small value of ``q_i / (1 + |x|^2)``: if negative, it is to be added.
+    """Return upper bounds on the minima of ``q_i / (1 + |x|^2)``; where negative, a feature is added.
 
-    With enough steps the value is below ``-threshold |M_ii|`` if any ``x`` makes it so.
+    With enough steps the bound is below ``-threshold |M_ii|`` if the minimum is.
 
     Parameters
     ----------
@@ -266,8 +267,8 @@ def prices(
     threshold : float
         Least violation, relative to ``M_ii``, at which a feature is added.
     steps : int
-        Number of accelerated proximal steps; any ``x`` with a negative ``q_i`` suffices, so that it need not
-        be the minimiser.
+        Number of accelerated proximal steps; any ``x`` with a negative ``q_i`` suffices, so that the
+        minimiser is not needed.
 
     Examples
     --------

@@ -25,7 +25,9 @@ _EPS = float(np.finfo(np.float64).eps)
 def project_conic(
     x: Vector, members: list[ConeRows], unit: float = _EPS
 ) -> tuple[Vector, list[Vector], list[Vector]]:
-    """Return an approximate projection of ``x``, with slacks and multipliers of each member in equal units.
+    """Return an approximate projection of ``x``, with slacks and multipliers of each member.
+
+    Those are of the rows of the member divided by their largest entry, rounded to a power of two.
 
     Raises
     ------
@@ -46,9 +48,9 @@ def project_conic(
     """
     program = ConicProgram(x.size)
     program.add_quadratic(scipy.sparse.identity(x.size))
-    # The variable is the step from x, so that tolerances of the solver refer to the step and not to x. Rows
-    # are scaled to size 1, so that the tolerances do not depend on their units; the program scales the
-    # step.
+    # The variable is the step from x, so that tolerances of the solver refer to the step and not to x. The
+    # rows of each member are scaled to size 1, so that the tolerances do not depend on their units; the
+    # program scales the step.
     sizes = [power_of_two(_largest(member)) for member in members]
     for member, size in zip(members, sizes, strict=True):
         slack = (member.bounds - member.rows @ x) / size

@@ -26,8 +26,8 @@ from lopro.maps import LinearMap, linear_map
 
 __all__ = ["nonnegative_residual_exceeds", "residual_exceeds"]
 
-#: Number of random products that estimate the Frobenius norm of an operator: the estimate of its square has a
-#: standard deviation of at most ``sqrt(2 / 3)`` of it.
+#: Number of random products from which the Frobenius norm of an operator is estimated: the estimate of its
+#: square has a relative standard deviation of at most ``sqrt(2 / 3)``.
 _PROBES = 3
 #: Largest number of entries of a matrix that is copied for a proof: 32 MB.
 _DENSE = 4e6
@@ -42,7 +42,7 @@ def residual_exceeds(
     blur: float = 0.0,
     cancelled: float = 0.0,
 ) -> bool:
-    """Whether ``nu`` proves that no ``x`` (no ``x >= 0``) has ``|A x - y| <= sigma``.
+    """Whether ``nu`` proves that no ``x`` (``x >= 0`` if ``nonneg``) has ``|A x - y| <= sigma``.
 
     Every residual has ``|A x - y| >= (Re <y, nu> - Re <A^H nu, x>) / |nu|``. So it suffices that ``A^H nu``
     vanishes, up to the rounding of the product, and that ``Re <y, nu> / |nu|`` exceeds sigma by more than
@@ -60,7 +60,7 @@ def residual_exceeds(
     (True, False)
     """
     if is_single(y) or is_single(A.like):
-        # A matrix can be singular in single precision and regular in double.
+        # A matrix can be singular in single precision and nonsingular in double.
         return A.explicit and _exceeds_in_double(A, y, sigma, cancelled)
     size, unit = max(norm(y), cancelled), eps(y)
     margin = max(TOUCHING, 1e3 * unit, 64.0 * blur) * (size + sigma)
@@ -104,14 +104,14 @@ def nonnegative_residual_exceeds(A: LinearMap, y: Array, sigma: float) -> bool:
     except RuntimeError:  # the iteration limit was reached
         return False
     # The residual is made orthogonal to the columns of the support up to rounding, not to the accuracy of x.
-    nu, used = right, np.linalg.qr(matrix[:, x > 0.0])[0]
+    nu, basis = right, np.linalg.qr(matrix[:, x > 0.0])[0]
     for _ in range(2):
-        nu = nu - used @ (used.T @ nu)
+        nu = nu - basis @ (basis.T @ nu)
     return residual_exceeds(linear_map(matrix), right, sigma, nu, nonneg=True, blur=eps(y))
 
 
 def _exceeds_in_double(A: LinearMap, y: Array, sigma: float, cancelled: float) -> bool:
-    """Whether the component of ``y`` outside the range of ``A``, in double precision, proves it."""
+    """Whether the component of ``y`` orthogonal to the range of ``A``, in double precision, is a proof."""
     rows, columns = A.shape
     current_deadline().need(4.0 * rows * columns * min(rows, columns))
     matrix, right = (
@@ -120,12 +120,12 @@ def _exceeds_in_double(A: LinearMap, y: Array, sigma: float, cancelled: float) -
     )
     U, s, _ = np.linalg.svd(matrix, full_matrices=False)
     U = U[:, s > max(A.shape) * eps(matrix) * s[0]]
-    # Twice: a short remainder is orthogonal only up to the rounding of the terms it is the difference of.
+    # Twice: after one projection a short remainder is orthogonal only up to the rounding of the longer y.
     for _ in range(2):
         right = right - U @ (U.conj().T @ right)
-    wide = to_numpy(y).astype(right.dtype)
+    y_in_double = to_numpy(y).astype(right.dtype)
     return residual_exceeds(
-        linear_map(matrix), wide, sigma, right, blur=eps(y), cancelled=cancelled
+        linear_map(matrix), y_in_double, sigma, right, blur=eps(y), cancelled=cancelled
     )
 
 

@@ -40,7 +40,7 @@ class Linear(Atom):
 
     @property
     def c(self) -> Array:
-        """The slope; do not write on it."""
+        """The slope; do not modify it."""
         return self._c.array
 
     def times(self, factor: float) -> Linear:

@@ -54,7 +54,8 @@ class FrankWolfe(_FrankWolfe):
     Theorem: with the curvature ``C_f <= L diam^2`` and any of the step rules,
     ``f(x_t) - f_* <= 2 C_f / (t + 2)`` for t >= 1, and the least dual gap ``<grad f(x), x - s>`` of the
     first t iterates is at most ``6.75 C_f / (t + 2)``. The gap bounds ``f(x) - f_*`` at every point: it is
-    the certificate. After t steps from a vertex the iterate is a combination of at most t + 1 vertices.
+    the certificate. After t steps from a vertex the iterate is a convex combination of at most t + 1
+    vertices.
 
     Parameters
     ----------
@@ -103,11 +104,11 @@ class AwayStepFrankWolfe(_FrankWolfe):
     """Frank-Wolfe with away steps, which remove weight from a vertex: linear convergence on polytopes.
 
     Problem: min f over a polytope, f smooth. Oracles: one gradient and one linear minimisation per
-    iteration; the iterate is kept as a combination of vertices. The step goes towards the best vertex
+    iteration; the iterate is kept as a convex combination of vertices. The step goes towards the best vertex
     or away from the worst one in the combination, whichever descends more steeply. Theorem: for a
     mu-strongly convex f on a polytope of diameter M and pyramidal width delta, every step that does
-    not drop a vertex divides ``f(x) - f_*`` by ``1 / (1 - rho)``, ``rho = mu delta^2 / (4 L M^2)``, and at
-    most half of the steps drop one.
+    not drop a vertex multiplies ``f(x) - f_*`` by at most ``1 - rho``, ``rho = mu delta^2 / (4 L M^2)``, and
+    at most half of the steps drop one.
 
     Parameters
     ----------
@@ -175,8 +176,8 @@ class PairwiseFrankWolfe(AwayStepFrankWolfe):
     """Pairwise Frank-Wolfe: each step moves weight from the worst active vertex to the best vertex.
 
     Problem, oracles and parameters are those of `AwayStepFrankWolfe`. Theorem: every step that is not
-    cut short at the weight of the worst vertex divides ``f(x) - f_*`` by ``1 / (1 - rho)``,
-    ``rho = min(1/2, mu delta^2 / (L M^2))``; the number of steps in between is bounded, but only by
+    truncated at the weight of the worst vertex multiplies ``f(x) - f_*`` by at most ``1 - rho``,
+    ``rho = min(1/2, mu delta^2 / (L M^2))``; the number of truncated steps in between is bounded, but only by
     ``3 |A|!`` for ``|A|`` vertices. In practice it is the fastest of the three.
     """
 

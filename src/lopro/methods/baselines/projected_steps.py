@@ -1,8 +1,8 @@
-"""Steps with a projection each, and the multipliers for the certificate that the projections provide.
+"""Runs of steps with a projection each, and the multipliers that these projections provide.
 
 Where ``x+ = P(v)``, the vector ``v - x+`` is normal to the set at ``x+``: ``<v - x+, z> <= <v - x+, x+>`` for
-every feasible ``z``. Divided by the step size it estimates the multiplier of the constraint; so do averages
-over many steps.
+every feasible ``z``. Divided by the step size, ``v - x+`` estimates the multiplier of the constraint; so does
+its average over many steps.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from lopro.protocol import Candidate, Verdict, Workbench
 
 __all__ = ["Multipliers", "ProjectedSteps"]
 
-#: Bound on the error of a projection, in units of eps times the lengths involved; inequalities are charged
-#: with it. The difference of the projections of v and of P(v) + 2 (v - P(v)), which agree in exact
-#: arithmetic, measured on the 17 sets of tests/traces (40 random points each), is at most 40 units; 2^16
-#: covers badly conditioned sets.
+#: Bound on the error of a projection, in units of eps times the lengths involved; it is added to the
+#: right-hand sides of the inequalities. The difference of the projections of v and of P(v) + 2 (v - P(v)),
+#: which agree in exact arithmetic, measured on the 17 sets of tests/traces (40 random points each), is at
+#: most 40 units; 2^16 covers badly conditioned sets.
 PROJECTION_ERROR = 2.0**16
 
 
@@ -38,10 +38,10 @@ class _Sum:
     @staticmethod
     def of(before: Array, after: Array, size: float) -> _Sum:
         direction = before - after
-        length, at = norm(direction), norm(after)
+        length, norm_after = norm(direction), norm(after)
         # A point that the projection left unchanged has the exact normal 0.
-        error = PROJECTION_ERROR * eps(after) * (length + at) if length > 0.0 else 0.0
-        return _Sum(direction, inner(direction, after), size, error, error * (at + length))
+        error = PROJECTION_ERROR * eps(after) * (length + norm_after) if length > 0.0 else 0.0
+        return _Sum(direction, inner(direction, after), size, error, error * (norm_after + length))
 
     def __add__(self, other: _Sum) -> _Sum:
         return _Sum(
@@ -108,7 +108,7 @@ class ProjectedSteps:
 
     @property
     def output(self) -> Array:
-        """The point that the run returns so far."""
+        """The point that the run would return if it stopped now."""
         return self.x
 
     def projected(self, before: Array, size: float) -> Array:
@@ -118,7 +118,7 @@ class ProjectedSteps:
         return after
 
     def run(self, steps: int, report: int) -> Generator[Candidate, Verdict, bool]:
-        """Make steps, with a candidate every ``report`` steps and at the end; return whether to go on."""
+        """Make steps, with a candidate every ``report`` steps; return False if a budget is exhausted."""
         for t in range(1, steps + 1):
             self.step()
             go_on = self.bench.tick()
