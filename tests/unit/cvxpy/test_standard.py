@@ -1,4 +1,4 @@
-"""CVXPY's own tests of solvers, run from where CVXPY is installed."""
+"""CVXPY's own tests of solvers, run from its installation."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CASES = [
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("case", CASES)
-def test_cvxpy_says_that_the_answer_is_right(case: Any) -> None:
+def test_the_checks_of_cvxpy_pass(case: Any) -> None:
     case(solver=lopro.cvxpy.Lopro())
 
 
@@ -53,13 +53,13 @@ def test_problems_whose_tests_are_left_out(name: str) -> None:
         assert helper.prob.status == "optimal"
         helper.verify_primal_values(places=4)
     else:
-        # The least value of this cone is 0, and nothing says what a gap should be relative to.
+        # The optimum is 0, and there is no magnitude that the gap could be relative to.
         assert helper.prob.value == pytest.approx(0.0, abs=1e-9)
         assert abs(helper.prob.solver_stats.extra_stats.lower_bound) < 1e-4
 
 
-def test_bounds_of_variables_come_apart_and_are_kept() -> None:
-    """Least (x - 3)^2 + (y + 3)^2 + z with x in [0, 1], y >= -1, z = 2 and x + y >= -1, whose price is 0."""
+def test_bounds_of_variables_are_separated_from_rows_and_kept() -> None:
+    """Minimise (x - 3)^2 + (y + 3)^2 + z, x in [0, 1], y >= -1, z = 2, x + y >= -1, whose multiplier is 0."""
     import numpy as np
 
     bounds = [np.array([0.0, -1.0, 2.0]), np.array([1.0, np.inf, 2.0])]
@@ -117,17 +117,17 @@ def test_a_problem_with_parameters_is_compiled_once_for_all_instances(rng: Any) 
     assert lopro.cvxpy.Lopro() != cvxpy.reductions.solvers.defines.SOLVER_MAP_CONIC["CLARABEL"]
 
 
-def test_programs_begin_with_the_last_result_of_the_same_problem(
+def test_programs_start_from_the_last_result_of_the_same_problem(
     rng: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[Any] = []
     solve = lopro.cvxpy.solve
 
-    def spied(*args: Any, warm_start: Any, **options: Any) -> Any:
+    def recorded(*args: Any, warm_start: Any, **options: Any) -> Any:
         given.append(warm_start)
         return solve(*args, warm_start=warm_start, **options)
 
-    monkeypatch.setattr(lopro.cvxpy, "solve", spied)
+    monkeypatch.setattr(lopro.cvxpy, "solve", recorded)
     problem, b = parametric()
     for warm in (True, True, False, True):
         b.value = rng.standard_normal(30)
@@ -135,7 +135,7 @@ def test_programs_begin_with_the_last_result_of_the_same_problem(
         assert problem.status == "optimal"
     assert [last is None for last in given] == [True, False, True, False]
     assert given[1].success and given[1] is not given[3]
-    # Other sizes: what was kept is of no use.
+    # Other sizes: the last result is not used.
     cache = {"LOPRO": given[1]}
     f = lopro.objectives.Quadratic(np.eye(3), np.ones(3))
     assert lopro.cvxpy._last_result(cache, "LOPRO", lopro.Problem(f)) is None

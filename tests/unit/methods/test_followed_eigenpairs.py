@@ -24,14 +24,14 @@ def nearest(size: int = SIZE, form: Any = None) -> lopro.Problem:
     return lopro.Problem(SquaredDistance(G + G.T), PSDCone(size, form))
 
 
-def test_steps_follow_eigenpairs_and_decompose_no_matrix() -> None:
+def test_steps_use_tracked_eigenpairs_and_decompose_no_matrix() -> None:
     result = lopro.solve(nearest(), method=lopro.LoPGD(), max_iter=200)
     assert result.iterations == 200 and result.counts.eigenpairs >= 200
     assert result.counts.eigendecompositions <= 2 + 2 * result.counts.projections
 
 
-def test_what_is_proved_holds() -> None:
-    """The solution keeps the positive eigenvalues: its distance is known."""
+def test_the_lower_bound_is_below_the_known_optimum() -> None:
+    """The nearest matrix keeps the positive eigenvalues, so its distance is known."""
     problem = nearest()
     values = np.linalg.eigvalsh(problem.objective.z)
     optimum = 0.5 * float((np.minimum(values, 0.0) ** 2).sum())
@@ -56,7 +56,7 @@ def test_what_is_proved_holds() -> None:
         (lopro.constraints.Simplex(3), False),
     ],
 )
-def test_which_sets_have_a_cheaper_function(constraint: Any, other: bool) -> None:
+def test_which_sets_have_a_function_of_tracked_eigenpairs(constraint: Any, other: bool) -> None:
     followed = constraint.followed()
     assert (followed is not constraint) == other
     if other:
@@ -68,7 +68,7 @@ def test_which_sets_have_a_cheaper_function(constraint: Any, other: bool) -> Non
 
 @dataclass(frozen=True)
 class Once:
-    """A schedule of one plan, with a claim or without."""
+    """A schedule of a single plan, with or without a claimed bound of its steps."""
 
     claim: Claim | None
 
@@ -79,7 +79,7 @@ class Once:
         return None, None
 
 
-def test_a_theorem_on_the_steps_takes_exact_values() -> None:
+def test_a_theorem_on_the_steps_requires_exact_values() -> None:
     promised = lopro.solve(nearest(), method=lopro.LoPGD(Once(Claim(1.0, "a test"))), tol=1e-9)
     plain = lopro.solve(nearest(), method=lopro.LoPGD(Once(None)), tol=1e-9)
     assert promised.iterations == plain.iterations == 20

@@ -1,4 +1,4 @@
-"""L-BFGS: its minimisers, its memory, and its end."""
+"""L-BFGS: minimisers, stored pairs, and termination."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def test_a_curved_valley() -> None:
     assert len(search._memory) <= MEMORY
 
 
-def test_a_quadratic_is_solved_in_as_many_steps_as_it_has_curvatures() -> None:
-    """L-BFGS with exact steps would be conjugate gradients; with others it is not much slower."""
+def test_a_quadratic_with_few_distinct_eigenvalues_takes_few_steps() -> None:
+    """With exact line searches L-BFGS equals conjugate gradients; with others it is not much slower."""
     scales = np.repeat([1.0, 30.0, 1000.0], 40).reshape(12, 10)
     search = LBFGS(lambda x: (0.5 * float(np.vdot(scales, x**2)), scales * x), np.ones((12, 10)))
     for _ in range(25):
@@ -37,7 +37,7 @@ def test_a_quadratic_is_solved_in_as_many_steps_as_it_has_curvatures() -> None:
     assert search.value <= 1e-12
 
 
-def test_the_value_never_rises_and_the_end_is_reported() -> None:
+def test_the_value_decreases_and_termination_is_reported() -> None:
     search = LBFGS(rosenbrock, np.array([-1.0, 2.0]))
     value, steps = search.value, 0
     while search.step():
@@ -47,8 +47,8 @@ def test_the_value_never_rises_and_the_end_is_reported() -> None:
     np.testing.assert_allclose(search.x, 1.0, atol=1e-6)
 
 
-def test_steps_without_curvature_are_not_remembered() -> None:
-    """``1 - cos`` is not convex at the start: a step there sees a negative curvature."""
+def test_pairs_without_positive_curvature_are_not_stored() -> None:
+    """``1 - cos`` is not convex at the start: the curvature along a step there is negative."""
     search = LBFGS(lambda x: (float((1.0 - np.cos(x)).sum()), np.sin(x)), np.array([2.5, 2.0]))
     assert search.step()
     while search.step() and search.value > 1e-14:

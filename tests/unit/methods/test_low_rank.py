@@ -1,4 +1,4 @@
-"""Linear costs over matrices with a given diagonal: factors of low rank, and the proof of their slack."""
+"""Linear costs over matrices with a given diagonal: low-rank factors, and proofs by their slacks."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_odd_cycles_in_any_units(n: int, s: float, t: float) -> None:
     assert result.fun - result.certificate.lower_bound <= 1e-6 * abs(exact)
     assert result.fun == pytest.approx(exact, rel=1e-6)
     np.testing.assert_allclose(np.sum(result.x**2, axis=1), s, rtol=1e-13)
-    # Multipliers as of upper sides: C + Diag(v) is positive semidefinite, and -s sum(v) is the bound.
+    # Multipliers have the sign of upper sides: C + Diag(v) is semidefinite, and -s sum(v) is the bound.
     assert result.multipliers is not None
     (v,) = result.multipliers
     assert np.linalg.eigvalsh(cycle(n).toarray() * (t / s) + np.diag(v))[0] >= 0.0
@@ -79,7 +79,7 @@ def test_odd_cycles_in_any_units(n: int, s: float, t: float) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_any_positive_diagonal_as_engines_find_it(seed: int) -> None:
+def test_any_positive_diagonal_agrees_with_the_engines(seed: int) -> None:
     n, rng = 12, np.random.default_rng(seed)
     C, d = random_cost(n, seed), rng.uniform(0.1, 10.0, n)
     ours = lopro.solve(make_problem(C, d), tol=1e-8)
@@ -98,7 +98,7 @@ def test_any_positive_diagonal_as_engines_find_it(seed: int) -> None:
 
 
 def test_the_gap_is_the_shift_times_the_trace() -> None:
-    """A proof with half the allowed gap: ``n`` times the shift, and nothing else, to ten digits."""
+    """The proof uses half the allowed gap: ``n`` times the shift, and no other term."""
     n = 40
     result = lopro.fixed_diagonal(cycle(n + 1), tol=1e-3)
     exact = 2.0 * (n + 1) * math.cos(math.pi * n / (n + 1))
@@ -106,8 +106,8 @@ def test_the_gap_is_the_shift_times_the_trace() -> None:
     assert result.certificate.lower_bound < exact <= result.fun + 1e-12
 
 
-def test_a_first_rank_that_is_too_small_grows() -> None:
-    """With one column V is a vector of signs: a local minimum, which the slack shows and a column leaves."""
+def test_an_initial_rank_that_is_too_small_is_increased() -> None:
+    """With one column V is a vector of signs, a local minimum with an indefinite slack: columns are added."""
     C = random_cost(30, 3)
     result = lopro.fixed_diagonal(C, rank=1)
     assert result.status is Status.CONVERGED
@@ -115,14 +115,14 @@ def test_a_first_rank_that_is_too_small_grows() -> None:
     assert result.fun == pytest.approx(lopro.fixed_diagonal(C, rank=8).fun, rel=2e-6)
 
 
-def test_without_time_there_is_a_point_and_a_bound() -> None:
+def test_a_time_limit_of_a_millisecond_leaves_a_point_and_a_bound() -> None:
     C = cycle(4001)
     exact = 2.0 * 4001 * math.cos(math.pi * 4000 / 4001)
     result = lopro.fixed_diagonal(C, time_limit=1e-3)
     assert result.status is Status.TIME_LIMIT
     assert result.certificate.violation <= 1e-12
     assert -math.inf < result.certificate.lower_bound <= exact <= result.fun
-    # Row sums of moduli are 2: the bound without a factorisation.
+    # Absolute row sums are 2, which bounds the least eigenvalue without a factorisation.
     assert result.certificate.lower_bound >= -2.0 * 4001 * (1.0 + 1e-10)
 
 
@@ -231,7 +231,7 @@ def test_sparse_costs_stay_sparse() -> None:
     assert cost.constant.value == n
 
 
-def test_a_bound_pays_for_the_shift_and_for_the_rounding_of_the_cost() -> None:
+def test_shift_and_rounding_of_the_cost_are_subtracted_from_the_bound() -> None:
     found = SimpleNamespace(
         proofs=SimpleNamespace(semidefinite_shift=lambda slack, shift, tries: shift),
         _blur=lambda point: 0.125,
@@ -242,8 +242,8 @@ def test_a_bound_pays_for_the_shift_and_for_the_rounding_of_the_cost() -> None:
     assert y.tolist() == [0.625, 1.625] and value == 2.25
 
 
-def test_a_factor_is_where_the_matrix_is(rng):
-    """The method is one of the host: the matrix is copied, which is counted; the factor goes back."""
+def test_the_factor_is_on_the_device_of_the_matrix(rng):
+    """The method runs on the host: the copy of the matrix is counted, the factor returns to the device."""
     C = rng.standard_normal((12, 12))
     C = C + C.T
     there = array_api_strict.asarray(C, device=array_api_strict.Device("device1"))
@@ -254,7 +254,9 @@ def test_a_factor_is_where_the_matrix_is(rng):
     assert expected.counts.transfers == 0
 
 
-def test_the_bound_of_a_distance_includes_what_fixed_and_asymmetric_targets_cost(rng: Any) -> None:
+def test_the_bound_of_a_distance_includes_constants_of_fixed_and_asymmetric_targets(
+    rng: Any,
+) -> None:
     n, at = 12, np.arange(12)
     i, j = np.triu_indices(n, 1)
     cone, ones = PSDCone(n), Affine.entries((at, at), 1.0, 1.0, shape=(n, n))

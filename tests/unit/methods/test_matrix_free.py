@@ -1,4 +1,4 @@
-"""`MatrixFree`: right answers from products alone, certificates that hold, and few products."""
+"""`MatrixFree`: optima from products alone, valid certificates, and few products."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def products(result: lopro.Result) -> int:
 
 @pytest.fixture
 def fallbacks(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Return a list that grows whenever the fallback takes over."""
+    """Return a list that grows with each run of the fallback method."""
     calls: list[Any] = []
 
     class Spy(lopro.MultiplierMethod):
@@ -116,7 +116,7 @@ def fallbacks(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 @pytest.fixture
 def columns(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Return a list that grows whenever columns are read to finish."""
+    """Return a list that grows whenever columns of the operator are computed to finish."""
     calls: list[Any] = []
     original = matrix_free._finish_by_columns
 
@@ -129,7 +129,7 @@ def columns(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def judge(result: lopro.Result, A: Any, y: Any, sigma: float, optimum: float, tol: float) -> None:
-    """Compare with an independent optimum: feasible, optimal, and bounded from below in truth."""
+    """Assert feasibility, optimality and a valid lower bound, given an independent optimum."""
     assert result.status is Status.CONVERGED
     assert np.linalg.norm(A @ result.x - y) <= sigma * (1 + 1e-9)
     size = max(1.0, abs(optimum))
@@ -175,7 +175,7 @@ def test_few_products_and_all_of_them_counted(seed: int, dtype: Any, most: int) 
 
 
 def test_the_certificate_costs_no_product() -> None:
-    """The steps have multiplied the point, and bounds come with them."""
+    """The certificate uses products that the steps have made."""
     A, y, sigma = transform(0, np.float64, d=2**10)
     result = lopro.solve(problem_of(A, y, sigma), method=MatrixFree())
     assert (result.certificate_counts.matvecs, result.certificate_counts.rmatvecs) == (0, 0)
@@ -193,27 +193,29 @@ def test_a_warm_start_needs_fewer_products() -> None:
 
 
 @pytest.mark.parametrize(("dtype", "seed"), [(np.float64, 4), (np.complex128, 6)])
-def test_stagnation_hands_over(
+def test_stagnation_starts_another_method(
     dtype: Any,
     seed: int,
     fallbacks: list[Any],
     columns: list[Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Of real operators columns of the support are computed; large complex ones go on with multipliers."""
+    """Real operators finish by columns of the support, large complex ones by the method of multipliers."""
     monkeypatch.setattr("lopro.basis_pursuit.rotated_program.FEW_COLUMNS", 0)
     A, y, sigma = small(seed, dtype=dtype)
     result = lopro.solve(problem_of(aslinearoperator(A), y, sigma), method=MatrixFree(patience=1))
     taken, idle = (columns, fallbacks) if dtype is np.float64 else (fallbacks, columns)
     assert len(taken) == 1 and idle == []
-    assert np.any(taken[0] != 0.0)  # it goes on from what has been reached
+    assert np.any(taken[0] != 0.0)  # the point that has been reached is the start
     judge(result, A, y, sigma, reference(A, y, sigma), 1e-6)
 
 
-def test_small_complex_operators_are_read(fallbacks: list[Any], columns: list[Any]) -> None:
+def test_small_complex_operators_use_interior_points(
+    fallbacks: list[Any], columns: list[Any]
+) -> None:
     A, y, sigma = small(3, dtype=np.complex128)
     result = lopro.solve(problem_of(aslinearoperator(A), y, sigma), method=MatrixFree(patience=1))
-    assert fallbacks == columns == []  # interior points: one product for all columns
+    assert fallbacks == columns == []  # the matrix is formed by one product
     judge(result, A, y, sigma, reference(A, y, sigma), 1e-6)
 
 
@@ -226,7 +228,7 @@ def test_equations_are_finished_by_columns(fallbacks: list[Any], columns: list[A
     assert result.fun == pytest.approx(reference(A, y, 0.0), rel=1e-5)
 
 
-def test_a_weight_of_zero_is_handed_over(fallbacks: list[Any]) -> None:
+def test_a_weight_of_zero_takes_the_fallback_method(fallbacks: list[Any]) -> None:
     A, y, sigma = small(5)
     weights = np.ones(A.shape[1])
     weights[0] = 0.0
@@ -236,10 +238,10 @@ def test_a_weight_of_zero_is_handed_over(fallbacks: list[Any]) -> None:
     assert result.fun == pytest.approx(reference(A, y, sigma, weights), rel=1e-5)
 
 
-def test_more_nonzeros_than_rows_on_the_way(fallbacks: list[Any]) -> None:
-    """Three rows: on many pieces there is no fixed point, and plain steps must make entries leave.
+def test_iterates_may_have_more_nonzeros_than_rows(fallbacks: list[Any]) -> None:
+    """Three rows: on many linear pieces there is no fixed point, and plain steps must set entries to zero.
 
-    With mixtures alone every second of these runs stalls.
+    With mixtures alone half of these runs stall.
     """
     for seed in range(20):
         rng = np.random.default_rng(seed)
@@ -280,7 +282,7 @@ def test_an_infeasible_radius_is_detected() -> None:
     assert lopro.solve(problem, method=MatrixFree(patience=20)).status is Status.INFEASIBLE
 
 
-def test_data_orthogonal_to_the_range_is_noticed() -> None:
+def test_data_orthogonal_to_the_range_are_reported_infeasible() -> None:
     A = aslinearoperator(np.array([[1.0, 2.0], [0.0, 0.0]]))
     problem = problem_of(A, np.array([0.0, 1.0]), 0.5)
     assert lopro.solve(problem, method=MatrixFree()).status is Status.INFEASIBLE
@@ -288,7 +290,7 @@ def test_data_orthogonal_to_the_range_is_noticed() -> None:
 
 @pytest.mark.parametrize("steps", [1, 2, 4, *range(6, 24)])
 def test_a_budget_leaves_a_feasible_point(steps: int) -> None:
-    """Whether the last point was outside the ball, or is inside and known to be."""
+    """Whether or not the last iterate is known to be in the ball."""
     A, y, sigma = transform(0, np.float64, d=2**10)
     result = lopro.solve(problem_of(A, y, sigma), method=MatrixFree(), max_iter=steps)
     assert result.status is Status.MAX_ITER
@@ -330,7 +332,7 @@ def test_other_libraries_stay() -> None:
     assert result.fun == pytest.approx(reference(A, y, sigma), rel=2e-6)
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_unsupported_problems_and_options_are_refused() -> None:
     ball = ResidualBall(np.eye(2), np.ones(2), 0.5)
     box = Polyhedron.box(-np.ones(2), np.ones(2))
     for problem in (
@@ -346,7 +348,7 @@ def test_what_does_not_fit_is_refused() -> None:
 
 
 def test_mixtures_are_affine_and_meet_the_radius(rng: np.random.Generator) -> None:
-    """On one piece a mixture solves the linear system, for a parameter found from the radius."""
+    """On one linear piece a mixture solves the linear system, for the parameter that gives the radius."""
     A, y, s = rng.standard_normal((12, 4)), rng.standard_normal(12), np.ones(4)
     points = []
     for alpha in (1.0, 0.9, 0.8, 0.75, 0.7, 0.65):
@@ -365,13 +367,13 @@ def test_mixtures_are_affine_and_meet_the_radius(rng: np.random.Generator) -> No
 
 
 @pytest.mark.parametrize("rho", [(1e-4, 3e4), (0.0, 0.0), (1e-200, 1e3), (3e4, 1e-4)])
-def test_mixtures_of_residuals_that_have_nothing_in_common(rho: tuple[float, float]) -> None:
-    """Two points whose conditions read the same in double precision, and two without a residual."""
+def test_mixtures_of_orthogonal_residuals(rho: tuple[float, float]) -> None:
+    """Two points whose linear conditions coincide in double precision, and two without a residual."""
     points = [
         (Point(np.full(2, x), np.ones(2), np.ones(2), alpha, 2.0 * x), vector)
         for x, alpha, vector in zip((3.0, 5.0), (15625.0, 1.0), np.diag(rho), strict=True)
     ]
-    # At the parameter of the last point the conditions leave that point alone, or one near to it.
+    # At the parameter of the last point the conditions admit only that point, or one near to it.
     assert Blend(history_of(points)).at(1.0).x == pytest.approx(5.0, abs=2.0)
 
 

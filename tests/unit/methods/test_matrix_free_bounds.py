@@ -1,4 +1,4 @@
-"""The lower bounds of `MatrixFree`: the value of their dual point less its rounding error."""
+"""Lower bounds of `MatrixFree`: the value of a dual point, less its rounding error."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def problem(seed: int, dtype: Any) -> tuple[Any, LinearOperator, Any, float]:
 
 
 def charged(seed: int, dtype: Any, steps: int) -> float:
-    """Return by how much the dual point is shorter than it might be, in units of its rounding.
+    """Return the slack ``1 - |A'nu|_inf`` of the dual point, in units of its rounding.
 
-    The unit is ``8 eps |A'nu|``: what rounding may have taken from the largest correlation. The bound itself
-    is the value of the dual point, which is computed in extended precision here.
+    The unit is ``8 eps |A'nu|``: the rounding error of the largest correlation. The lower bound is the value
+    of the dual point, which is computed in extended precision here.
     """
     A, operator, y, sigma = problem(seed, dtype)
     eps = float(np.finfo(dtype).eps)
@@ -57,20 +57,22 @@ DTYPES = [np.float32, np.complex64, np.float64]
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("seed", range(4))
-def test_the_dual_of_a_point_pays_for_rounding_once(seed: int, dtype: Any) -> None:
-    """After one step nothing has been mixed. The comparison itself is blurred by a unit in eight."""
+def test_the_dual_of_a_point_is_shortened_by_one_unit_of_rounding(seed: int, dtype: Any) -> None:
+    """After one step there is no mixture. The comparison itself has an error of an eighth of the unit."""
     assert charged(seed, dtype, 1) == pytest.approx(1.0, abs=0.25)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_the_dual_of_a_mixture_pays_for_what_its_weights_have_magnified(dtype: Any) -> None:
+def test_the_dual_of_a_mixture_is_shortened_for_rounding_magnified_by_its_weights(
+    dtype: Any,
+) -> None:
     found = [charged(seed, dtype, steps) for seed in range(4) for steps in (2, 3, 5, 8, 12, 16)]
     assert min(found) >= 0.75
     assert max(found) >= 2.0
 
 
-def test_the_dual_of_a_mixture_pays_for_what_cancels_between_its_two_parts() -> None:
-    """Weights are a line in the parameter: where its two parts are large, their sum may be small."""
+def test_the_growth_of_rounding_includes_cancellation_between_the_parts_of_a_mixture() -> None:
+    """Weights are affine in the parameter: both terms may be large where their sum is small."""
     rng = np.random.default_rng(3)
     points = []
     for alpha in (1.0, 1.00001, 1.00003):
@@ -91,7 +93,7 @@ def test_the_dual_of_a_mixture_pays_for_what_cancels_between_its_two_parts() -> 
         assert error <= 4.0 * np.finfo(np.float32).eps * mixture.growth * mixture.length
 
 
-def test_a_start_whose_residual_is_orthogonal_shows_the_size_of_the_map_all_the_same(
+def test_rounding_is_estimated_by_the_size_of_the_map_at_a_start_with_an_orthogonal_residual(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Near the least-squares residual ``A'r`` is tiny; rounding of ``A'r`` is still that of a large ``A``."""
@@ -103,10 +105,10 @@ def test_a_start_whose_residual_is_orthogonal_shows_the_size_of_the_map_all_the_
     sigma = float(np.linalg.norm(y - A @ x0)) * (1.0 + 1e-9)
     proved, seen = SparseProblem.proved, []
 
-    def watched(self: Any, r: Any, g: Any, stretch: float = 0.0, *more: Any, **named: Any) -> Any:
+    def recorded(self: Any, r: Any, g: Any, stretch: float = 0.0, *more: Any, **named: Any) -> Any:
         seen.append(stretch)
         return proved(self, r, g, stretch, *more, **named)
 
-    monkeypatch.setattr(SparseProblem, "proved", watched)
+    monkeypatch.setattr(SparseProblem, "proved", recorded)
     lopro.bpdn(A, y, sigma, x0=x0, tol=1e-10, max_iter=30, method=lopro.MatrixFree())
     assert seen and min(seen) >= 8e5

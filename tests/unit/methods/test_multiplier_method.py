@@ -58,7 +58,7 @@ class Line:
         return found
 
     def projections(self, x0: float, tol: float) -> list[tuple[int, float]]:
-        """Return after how many updates it projects, and the certified gap there, until it has converged."""
+        """Return after how many updates it projects, and the certified gap there, until convergence."""
         target, rows = np.inf, []
         for k, (gap, bound) in enumerate(self.gaps_and_bounds(x0, 60), start=1):
             if gap <= target:
@@ -88,14 +88,14 @@ def test_it_projects_when_the_gap_has_fallen_to_a_tenth(line: Line, x0: float, t
     assert result.x == pytest.approx([line.b], rel=1e-9)
     # Forty accelerated steps solve the inner problem of one variable.
     assert [n / 40 for n in result.history["iterations"]] == [k for k, _ in rows]
-    # Bounds are charged for rounding, which is all that is left in the end.
+    # Rounding errors are subtracted from bounds; in the end they are the whole gap.
     rounding = 1e-12 * max(1.0, line.optimum)
     assert result.history["gap"] == pytest.approx([gap for _, gap in rows], rel=1e-4, abs=rounding)
 
 
 @pytest.mark.parametrize(("line", "x0"), CASES)
-def test_patience_is_for_updates_without_progress(line: Line, x0: float) -> None:
-    """A gap that falls by a tenth ends the waiting; stiffness that has to grow first takes three updates."""
+def test_patience_counts_updates_without_progress(line: Line, x0: float) -> None:
+    """A gap that falls by a tenth resets the count; where the stiffness has to grow, it reaches three."""
     best, idle, waits = np.inf, 0, 0
     for gap, _ in line.gaps_and_bounds(x0, 60):
         if gap <= 1e-12 * line.optimum:
@@ -115,7 +115,7 @@ def test_patience_is_for_updates_without_progress(line: Line, x0: float) -> None
 @pytest.mark.parametrize("patience", [3, 10])
 @pytest.mark.parametrize(("line", "x0"), CASES)
 def test_it_ends_when_nothing_improves(line: Line, x0: float, patience: int) -> None:
-    """With ``tol = 0`` it goes on to the limits of rounding, and ``patience`` updates beyond."""
+    """With ``tol = 0`` it continues to the limits of rounding, and for ``patience`` more updates."""
     method = MultiplierMethod(patience=patience)
     result = lopro.solve(line.problem, np.array([x0]), method, tol=0, max_iter=20_000)
     assert result.status is Status.STALLED
@@ -124,8 +124,8 @@ def test_it_ends_when_nothing_improves(line: Line, x0: float, patience: int) -> 
     assert useful + patience <= result.iterations / 25 <= useful + patience + 6
 
 
-def test_penalties_are_not_stiffened_for_what_is_rounding() -> None:
-    """In single precision the slack stops falling at 1e-8; tripled each time, penalties left the numbers."""
+def test_penalties_do_not_grow_for_a_slack_of_rounding() -> None:
+    """In single precision the slack stops falling at 1e-8; tripled at each update, penalties overflowed."""
     rng = np.random.default_rng(0)
     A, b = (rng.standard_normal(s).astype(np.float32) for s in ((9, 6), 9))
     f = lopro.objectives.LInfNorm() + lopro.objectives.LeastSquares(A, b)
@@ -154,7 +154,7 @@ def test_multipliers_of_cones_are_in_the_polar_in_spite_of_rounding(size):
 
 @pytest.mark.parametrize("factor", [1.0, 64.0, 2.0**-20])
 def test_the_first_stiffness_is_that_near_a_start_where_the_slope_vanishes(factor: float) -> None:
-    """For ``factor |x - z|^2 / 2`` from ``z``: the slope over a length is the factor."""
+    """For ``factor |x - z|^2 / 2`` from ``z``: the slope divided by a length is the factor."""
     z = np.array([3.0, 0.0])
     rows = Polyhedron(np.array([[5.0, 0.0]]), np.array([1.0]))
     problem = lopro.Problem(factor * SquaredDistance(z), rows)

@@ -24,7 +24,7 @@ SETS: list[tuple[Any, Any]] = [
 
 @pytest.mark.parametrize(("set_", "z"), SETS, ids=lambda part: type(part).__name__)
 @pytest.mark.parametrize("unit", [1.0, 2.0**-40])
-def test_one_projection_proves_itself(set_: Any, z: Any, unit: float) -> None:
+def test_one_projection_gives_a_tight_bound(set_: Any, z: Any, unit: float) -> None:
     problem = Problem((3.0 * unit) * SquaredDistance(z), set_)
     result = lopro.solve(problem, tol=1e-12)
     np.testing.assert_array_equal(result.x, set_.project(z))
@@ -44,7 +44,7 @@ def test_a_point_of_the_set_is_its_own_nearest() -> None:
     assert result.success and result.fun == 0.0
 
 
-def test_a_projection_that_is_not_one_is_not_proved() -> None:
+def test_a_wrong_projection_is_not_proved() -> None:
     class Wrong(constraints.L1Ball):
         def project(self, x: Any) -> Any:
             return 0.5 * super().project(x)
@@ -65,7 +65,7 @@ def test_a_projection_that_is_not_one_is_not_proved() -> None:
     ],
     ids=["sum", "other", "unbounded", "rows"],
 )
-def test_what_it_is_not_for(f: Any, set_: Any) -> None:
+def test_unsupported_problems_are_refused(f: Any, set_: Any) -> None:
     with pytest.raises(lopro.MissingCapabilityError, match="NearestPoint needs SquaredDistance"):
         NearestPoint().check(Problem(f, set_))
 
@@ -85,7 +85,7 @@ def ellipsoid(smooth: bool, project: Any = None) -> Any:
 
 @pytest.mark.parametrize("smooth", [True, False])
 def test_a_set_of_your_own_takes_one_projection(smooth: bool) -> None:
-    """(1, 0) is nearest to (3, 0): c rises along z - x there, so the linearised constraint proves it."""
+    """(1, 0) is nearest to (3, 0): c increases along z - x there, so the linearised constraint proves it."""
     calls = []
 
     def project(x: Any) -> Any:
@@ -105,7 +105,7 @@ def test_a_set_of_your_own_takes_one_projection(smooth: bool) -> None:
 
 
 def test_a_projection_of_your_own_is_not_trusted() -> None:
-    """(0, 2) is feasible, and the nearest point to (0.1, 3) is not: Auto goes on with other methods."""
+    """(0, 2) is feasible, and the nearest point to (0.1, 3) is not: Auto tries other methods."""
     z = np.array([0.1, 3.0])
     wrong = ellipsoid(True, lambda x: np.array([0.0, 2.0]))
     alone = lopro.solve(Problem(SquaredDistance(z), wrong), method=NearestPoint(), tol=1e-6)

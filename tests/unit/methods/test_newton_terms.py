@@ -1,4 +1,4 @@
-"""Newton's method on balls, norms, operators and callables: answers by hand, by CVXPY, in any units."""
+"""Newton's method on balls, norms, operators and callables: optima by hand and by CVXPY, in any units."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_the_nearest_point_of_a_ball_in_any_units(s: float, t: float) -> None:
 
 @pytest.mark.parametrize(("s", "t"), UNITS)
 def test_a_linear_function_over_a_ball_in_any_units(s: float, t: float) -> None:
-    """Least <(3, 4), x> over |x - (1, 0)| <= 2 is 3 - 10, where x - (1, 0) = -2 (0.6, 0.8)."""
+    """The minimum of <(3, 4), x> over |x - (1, 0)| <= 2 is 3 - 10, where x - (1, 0) = -2 (0.6, 0.8)."""
     ball = ResidualBall(np.eye(2), s * np.array([1.0, 0.0]), 2.0 * s)
     result = solved(Linear(t / s * np.array([3.0, 4.0])), ball)
     assert result.x == pytest.approx(s * np.array([-0.2, -1.6]), rel=1e-6)
@@ -78,7 +78,7 @@ def test_shrinking_in_any_units(s: float, t: float) -> None:
     assert result.x == pytest.approx(s * np.array([1.0, 0.0, -1.0]), rel=1e-7, abs=1e-9 * s)
     brackets(result, t * (2.0 + 0.125 + 0.5 + 2.0))
     assert result.multiplier is not None and result.multiplier.dual is not None
-    assert len(result.multiplier.dual) == 1  # of the set; the norm's is none of its inequalities
+    assert len(result.multiplier.dual) == 1  # of the set only: the norm is not a constraint
     assert result.multiplier.dual[0] == pytest.approx([1.0 * t / s], rel=1e-6)
     assert result.multiplier.direction == pytest.approx([t / s, 0.0, 0.0], rel=1e-6)
 
@@ -190,7 +190,7 @@ def test_the_answers_of_clarabel(name: str, rng: Any) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_multipliers_prove_the_bound_wherever_one_looks(name: str, rng: Any) -> None:
+def test_the_multipliers_prove_the_bound_at_every_point(name: str, rng: Any) -> None:
     """f(x) + <direction, x> - support is at least the bound for all x, and equal to it at the solution."""
     problem, _, _ = problems(rng)[name]
     result = lopro.solve(problem, method=NewtonMultipliers(), tol=1e-8)
@@ -208,7 +208,7 @@ def test_the_multipliers_prove_the_bound_wherever_one_looks(name: str, rng: Any)
 
 @pytest.mark.parametrize("d", [12, 150])
 def test_operators_give_the_answers_of_their_matrices(d: int, rng: Any) -> None:
-    """Up to 100 variables the products make a matrix, beyond there are conjugate gradients."""
+    """Up to 100 variables the matrix is formed by products; above, conjugate gradients are used."""
     A, labels, b, C, y = data(rng, 3 * d, d)
     operator = scipy.sparse.linalg.aslinearoperator
     for make in (
@@ -225,13 +225,13 @@ def test_operators_give_the_answers_of_their_matrices(d: int, rng: Any) -> None:
         found = lopro.solve(make(operator), method=NewtonMultipliers(), tol=1e-7)
         assert known.success and found.success
         assert found.fun == pytest.approx(known.fun, rel=3e-7)
-        # The other point may be outside of the set by 1e-9, and gain by it.
+        # The other point may violate the constraint by 1e-9, and have a lower value for it.
         assert found.certificate.lower_bound <= known.fun * (1.0 + 1e-9)
         assert found.counts.matvecs > 0
 
 
 def callable_of(f: Any, *, second: str) -> FunctionObjective:
-    """The softplus sum of rows with a ridge of 0.1, with second derivatives or without."""
+    """Return the softplus sum of rows with a ridge of 0.1, with or without second derivatives."""
 
     def probabilities(x: Any) -> Any:
         return 1.0 / (1.0 + np.exp(-(f @ x)))
@@ -255,7 +255,7 @@ def callable_of(f: Any, *, second: str) -> FunctionObjective:
 @pytest.mark.parametrize("second", ["hess", "hessp", "none"])
 @pytest.mark.parametrize("d", [8, 150])
 def test_callables_with_and_without_second_derivatives(second: str, d: int, rng: Any) -> None:
-    """All reach what the problem with data reaches, by many times fewer gradients than first order."""
+    """All reach the optimum of the problem with data, by a third of the gradients of first order or fewer."""
     A, C = rng.standard_normal((2 * d, d)), rng.standard_normal((4, d))
     rows = Affine(C, 1.0, 2.0)
     known = Scaled(2.0 * d, Logistic(A, -np.ones(2 * d), l2=0.1 / (2.0 * d)))
@@ -270,14 +270,14 @@ def test_callables_with_and_without_second_derivatives(second: str, d: int, rng:
     assert 0 < 3 * result.counts.gradients < first_order.counts.gradients
 
 
-def test_a_callable_that_falls_for_ever_is_not_certified() -> None:
+def test_an_unbounded_callable_is_not_certified() -> None:
     f = FunctionObjective(lambda x: -float(x[0]), gradient=lambda x: np.array([-1.0]), shape=(1,))
     result = lopro.solve(Problem(f, Polyhedron([[-1.0]], [0.0])), max_iter=300)
     assert not result.success
     assert result.certificate.relative_gap > 1.0
 
 
-# What is chosen.
+# The choice of Auto.
 
 
 def explained(f: Any, c: Any) -> str:
@@ -311,7 +311,7 @@ def test_explain_names_newton_where_there_are_second_derivatives(rng: Any) -> No
         assert result.success and "NewtonMultipliers" in result.method
 
 
-def test_norms_alone_go_to_newton_over_rows_and_to_others_else() -> None:
+def test_norms_alone_go_to_newton_over_rows_and_to_other_methods_otherwise() -> None:
     half = Polyhedron([[1.0, 1.0]], [-1.0])
     reason = "f is a norm with a prox and the set is given by rows"
     assert explained(L1Norm(), half) == f"1. NewtonMultipliers(): {reason}"

@@ -1,4 +1,4 @@
-"""The plan: which methods fit, their estimated cost, and that prepared data are made once."""
+"""The plan: which methods fit, their estimated cost, and that each prepared form is made only once."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_highs_is_not_used_for_quadratic_programs(rng: Any) -> None:
 
 @pytest.mark.parametrize("kind", ["least squares", "quadratic", "hand over"])
 def test_each_form_is_made_once(kind: str, rng: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a program that PIQP solves, and of one that Newton's method gets after it."""
+    """For a program that PIQP solves, and for one that Newton's method solves after it."""
     made: Counter[str] = Counter()
     of, init = Composite.of, QuadraticProgram.__init__
 
@@ -109,8 +109,8 @@ def test_each_form_is_made_once(kind: str, rng: Any, monkeypatch: pytest.MonkeyP
     result = lopro.solve(problem, tol=tol)
     assert result.method.startswith("Auto() -> ProgramEngines(engines=('piqp',))")
     assert ("NewtonMultipliers" in result.method) is (kind == "hand over")
-    # A program as it is posed, and in the units that PIQP gets. What PIQP has found is proved from the data
-    # of the program: the composite problem is Newton's alone.
+    # The program as it is posed, and in the units passed to PIQP. The result of PIQP is proved from the data
+    # of the program: only Newton's method uses the composite problem.
     assert made == {"QuadraticProgram": 2} | ({"Composite": 1} if kind == "hand over" else {})
 
 
@@ -140,13 +140,13 @@ def test_multipliers_of_rows_and_bounds_go_to_their_terms() -> None:
     more = Polyhedron(np.ones((1, 3)), [2.0])
     forms = Forms(Problem(SquaredDistance(np.ones(3)), Intersection(rows, again, more, box)))
     found = forms.split_multipliers(np.array([1.0, 2.0, 3.0]), np.array([4.0, -5.0, 0.0]))
-    # The upper bound of the second box is the tight one; both have the lower bound, and the first pays.
+    # Only the second box has the tight upper bound; both have the lower one: its multiplier is of the first.
     expected = [[1.0, 2.0], [0.0, -5.0, 0.0], [3.0], [4.0, 0.0, 0.0]]
     for v, reference in zip(found, expected, strict=True):
         assert v.tolist() == reference
 
 
-def test_statistics_by_plain_spelling_go_to_newton(rng: Any) -> None:
+def test_losses_of_statistics_over_rows_go_to_newton(rng: Any) -> None:
     X, y = rng.standard_normal((2000, 20)), rng.standard_normal(2000)
     rising = Polyhedron(-np.diff(np.eye(20), axis=0), np.zeros(19))
     signs, counts = np.sign(y), rng.poisson(1.0, 2000).astype(float)
@@ -161,8 +161,8 @@ def test_statistics_by_plain_spelling_go_to_newton(rng: Any) -> None:
         assert lopro.solve(problem).success
 
 
-def test_costs_grow_as_the_work_does() -> None:
-    """Factorisations grow with the cube of the variables, the rest of a step with the rows."""
+def test_estimated_costs_grow_with_the_operations() -> None:
+    """Factorisations are cubic in the number of variables, the rest of a step linear in that of rows."""
     operations = [engine_cost(0, n, n * n, sparse=False).operations for n in (2000, 4000)]
     assert operations[1] / operations[0] == pytest.approx(8.0, rel=0.01)
     more = [engine_cost(m, 100, 100 * m, sparse=False).operations for m in (10**6, 2 * 10**6)]
@@ -173,7 +173,7 @@ def test_costs_grow_as_the_work_does() -> None:
     assert str(slow).startswith("about nothing, ") and slow.seconds > 0.0
 
 
-def test_what_was_given_to_begin_with_is_made_use_of(rng: Any) -> None:
+def test_warm_starts_are_used_where_the_method_can(rng: Any) -> None:
     problem = small(rng)
     cold = lopro.solve(problem)
     assert cold.method == "Auto() -> ProgramEngines(engines=('piqp',))"
@@ -183,7 +183,7 @@ def test_what_was_given_to_begin_with_is_made_use_of(rng: Any) -> None:
     ):
         assert warm.success and warm.method == cold.method and not warm.warnings
         assert warm.fun == pytest.approx(cold.fun, rel=1e-9)
-    # Linear programs have no such guess: Newton's method could begin with the multipliers, and takes longer.
+    # Not used for linear programs: Newton's method could start from the multipliers, but takes longer.
     box = Polyhedron.box(-np.ones(10), np.ones(10))
     linear = Problem(Linear(np.ones(10)), Intersection(problem.constraint, box))
     first = lopro.solve(linear)
@@ -194,7 +194,7 @@ def test_what_was_given_to_begin_with_is_made_use_of(rng: Any) -> None:
         lopro.solve(problem, warm_start=cold.x)
 
 
-def test_a_conic_form_is_carried_to_the_run(rng: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_run_uses_the_conic_form_of_the_plan(rng: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from lopro.methods.second_order import interior_point
 
     made, original = [], interior_point._translated

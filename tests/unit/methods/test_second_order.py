@@ -56,7 +56,7 @@ def is_right(result: lopro.Result, x: Any, fun: float, tol: float = 1e-6) -> Non
 @pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize("method", METHODS, ids=names)
 def test_a_quadratic_program_in_any_units(method: Any, kind: Any, s: float, t: float) -> None:
-    """Least t (x1^2 + 2 x2^2 - 4 x1 - 8 x2) / 2, x1 + x2 <= 2: at (2/3, 4/3), the multiplier is 4/3."""
+    """Minimise t (x1^2 + 2 x2^2 - 4 x1 - 8 x2) / 2, x1 + x2 <= 2: at (2/3, 4/3), the multiplier is 4/3."""
     P = kind(t / s**2 * np.diag([1.0, 2.0]))
     f = Quadratic(P, t / s * np.array([-2.0, -4.0]))
     result = lopro.solve(Problem(f, Polyhedron(kind(HALF), np.array([2.0 * s]))), method=method)
@@ -71,7 +71,7 @@ def test_a_quadratic_program_in_any_units(method: Any, kind: Any, s: float, t: f
 @pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize("method", METHODS, ids=names)
 def test_a_linear_program_in_any_units(method: Any, kind: Any, s: float, t: float) -> None:
-    """Largest 3 x + 2 y, x + y <= 4, x + 3 y <= 6, 0 <= x <= 3: at (3, 1), rows 2 and 0, the bound of x 1."""
+    """Maximise 3 x + 2 y, x + y <= 4, x + 3 y <= 6, 0 <= x <= 3: (3, 1), multipliers 2, 0, 1 of x <= 3."""
     A = np.array([[1.0, 1.0], [1.0, 3.0]])
     box = Polyhedron.box([0.0, 0.0], [3.0 * s, math.inf])
     both = Intersection(Polyhedron(kind(A), s * np.array([4.0, 6.0])), box)
@@ -129,8 +129,8 @@ def test_every_form_of_the_set_gives_the_same_answer(method: Any) -> None:
         is_right(lopro.solve(Problem(f, c), method=method), [1.0, 0.0], 2.5)
 
 
-def test_newton_where_f_is_no_quadratic() -> None:
-    """log(1 + exp(-x)) falls for ever; at the bound x = 2 it is log(1 + exp(-2)), with its slope."""
+def test_newton_where_f_is_not_quadratic() -> None:
+    """log(1 + exp(-x)) is decreasing: least over x <= 2 at 2, and the multiplier is minus its slope."""
     f = Logistic(np.array([[1.0]]), np.array([1.0]))
     result = lopro.solve(Problem(f, Polyhedron([[1.0]], [2.0])), method=NewtonMultipliers())
     is_right(result, [2.0], math.log1p(math.exp(-2.0)))
@@ -148,12 +148,12 @@ def test_newton_where_f_is_no_quadratic() -> None:
     ids=["cone", "function", "subgradient"],
 )
 @pytest.mark.parametrize("method", METHODS, ids=names)
-def test_what_they_cannot_do_is_refused_before_any_work(method: Any, f: Any, c: Any) -> None:
+def test_unsupported_problems_are_refused_before_any_work(method: Any, f: Any, c: Any) -> None:
     with pytest.raises(MissingCapabilityError):
         lopro.solve(Problem(f, c), method=method)
 
 
-def test_engines_want_a_matrix_of_second_derivatives() -> None:
+def test_engines_require_a_matrix_of_second_derivatives() -> None:
     half = Polyhedron(HALF, [1.0])
     for f in (
         Logistic(np.eye(2), np.ones(2)),
@@ -180,7 +180,7 @@ def test_engines_want_a_matrix_of_second_derivatives() -> None:
 def test_an_empty_set_comes_with_multipliers_that_add_up_to_a_contradiction(
     method: Any, objective: str, unit: float
 ) -> None:
-    """The rows x + y <= 1, x >= 1, y >= 1, taken once each, say that 0 <= -1."""
+    """The rows x + y <= 1, x >= 1, y >= 1, taken once each, imply 0 <= -1."""
     C, b = np.array([[1.0, 1.0], [-1.0, 0.0], [0.0, -1.0]]), unit * np.array([1.0, -1.0, -1.0])
     f = SquaredDistance(np.zeros(2)) if objective == "distance" else Linear(np.array([1.0, 2.0]))
     result = lopro.solve(Problem(f, Polyhedron(C, b)), method=method)
@@ -195,8 +195,8 @@ def test_an_empty_set_comes_with_multipliers_that_add_up_to_a_contradiction(
 
 @pytest.mark.parametrize("unit", [1.0, 1e-9, 1e9])
 @pytest.mark.parametrize("method", [lopro.Auto(), *METHODS], ids=names)
-def test_an_objective_without_end_comes_with_a_direction(method: Any, unit: float) -> None:
-    """Over y <= 1 and x - y <= 1, x + y falls along every ray with d2 <= 0 and d1 <= d2."""
+def test_an_unbounded_objective_comes_with_a_direction(method: Any, unit: float) -> None:
+    """Over y <= 1 and x - y <= 1, x + y decreases along every ray with d2 <= 0 and d1 <= d2."""
     C, b = np.array([[0.0, 1.0], [1.0, -1.0]]), unit * np.array([1.0, 1.0])
     result = lopro.solve(Problem(Linear(np.array([1.0, 1.0])), Polyhedron(C, b)), method=method)
     assert result.status is Status.UNBOUNDED and not result.success
@@ -207,8 +207,8 @@ def test_an_objective_without_end_comes_with_a_direction(method: Any, unit: floa
     assert "unbounded below" in result.message
 
 
-def test_a_quadratic_that_is_flat_in_one_direction_may_fall_without_end() -> None:
-    """x^2 / 2 - y over x >= -1 falls along (0, 1), and with y <= 5 no longer."""
+def test_a_quadratic_that_is_flat_in_one_direction_may_be_unbounded() -> None:
+    """x^2 / 2 - y over x >= -1 is unbounded along (0, 1); with y <= 5 it is bounded."""
     P, q = np.diag([1.0, 0.0]), np.array([0.0, -1.0])
     result = lopro.solve(Problem(Quadratic(P, q), Polyhedron([[-1.0, 0.0]], [1.0])))
     assert result.status is Status.UNBOUNDED
@@ -218,10 +218,10 @@ def test_a_quadratic_that_is_flat_in_one_direction_may_fall_without_end() -> Non
     is_right(lopro.solve(Problem(Quadratic(P, q), bounded)), [0.0, 5.0], -5.0)
 
 
-# What Auto makes of them.
+# The choices of Auto.
 
 
-def test_explain_tells_the_order_in_which_methods_are_tried() -> None:
+def test_explain_gives_the_order_in_which_methods_are_tried() -> None:
     f, half = SquaredDistance(np.array([3.0, 0.0])), Polyhedron(HALF, [1.0])
     lines = lopro.explain(Problem(f, half)).splitlines()
     assert (
@@ -276,8 +276,8 @@ def test_small_conic_forms_follow_where_newton_proves_nothing() -> None:
         assert chosen == ["NewtonMultipliers", *middle, "MultiplierMethod"]
 
 
-def test_violations_that_keep_a_gap_from_being_proved_are_mended(rng: Any) -> None:
-    """Feasible up to rounding, but multipliers are large: what it may have gained is 1.3e-9 of the value."""
+def test_a_violation_too_large_for_the_gap_is_removed_by_a_projection(rng: Any) -> None:
+    """Feasible up to rounding, but multipliers are large: the violation is charged 1.3e-9 of the value."""
     A, b, C = rng.standard_normal((9, 4)), rng.standard_normal(9), rng.standard_normal((3, 4))
     set_ = Intersection(Polyhedron(C, np.full(3, -0.5)), Affine(np.ones((1, 4)), 0.3, 0.3))
     problem = Problem(LeastSquares(A, b), set_)
@@ -287,7 +287,7 @@ def test_violations_that_keep_a_gap_from_being_proved_are_mended(rng: Any) -> No
     assert tight.success and tight.counts.projections == 1 and tight.multipliers is not None
 
 
-def test_engines_are_asked_by_name() -> None:
+def test_engines_are_requested_by_name() -> None:
     problem = Problem(Linear(np.array([-1.0, -2.0])), Polyhedron.box(np.zeros(2), np.ones(2)))
     for name in ("piqp", "highs", "clarabel"):
         result = lopro.solve(problem, method=ProgramEngines(engines=(name,)))
@@ -299,7 +299,7 @@ def test_engines_are_asked_by_name() -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_rays_of_empty_sets_have_one_array_for_each_member(method: Any) -> None:
-    """X >= 2 in each of two entries, and a sum of at most 1: the row and both bounds pay."""
+    """X >= 2 in each of two entries, and a sum of at most 1: the row and both bounds have multipliers."""
     row = Polyhedron(np.ones((1, 2)), [1.0])
     box = Polyhedron.box(np.full(2, 2.0), np.full(2, 5.0))
     problem = Problem(Quadratic(np.eye(2), np.ones(2)), Intersection(row, box))
@@ -310,7 +310,7 @@ def test_rays_of_empty_sets_have_one_array_for_each_member(method: Any) -> None:
     assert of_row[0] > 0.0 and of_box == pytest.approx(-of_row[0] * np.ones(2), rel=1e-6)
 
 
-def test_explain_solves_nothing_and_wants_a_problem() -> None:
+def test_explain_evaluates_nothing_and_requires_a_problem() -> None:
     def never(x: Any) -> Any:
         raise AssertionError("nothing is to be evaluated")
 

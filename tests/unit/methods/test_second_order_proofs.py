@@ -20,7 +20,7 @@ from lopro.methods.second_order.forms import composite
 from lopro.objectives import Linear
 from lopro.protocol import Candidate, ProvedBound, Target
 
-#: -x - 2 y over x + y <= 1, x <= 3: what is proved below is made up, the problem only gives the shapes.
+#: -x - 2 y over x + y <= 1, x <= 3: the evidence below is invented; the problem only gives the shapes.
 ROWS = Polyhedron([[1.0, 1.0], [2.0, 0.0]], [1.0, 6.0])
 
 
@@ -58,13 +58,13 @@ def test_a_flat_bound_holds_everywhere() -> None:
 
 
 def test_what_a_violation_may_have_gained_is_charged() -> None:
-    """It is separate: the bound is one of the optimum, the charge counts as a part of the gap."""
+    """The charge is separate from the bound of the optimum, and is a part of the gap."""
     found = make_evidence(charge=0.25)
     assert (found.value, found.gained) == (-7.0, 0.25)
 
 
-def test_a_slope_that_is_no_rounding_proves_nothing() -> None:
-    """What a bound loses as far out as solutions may be is as much as the value, 7, and not more."""
+def test_a_slope_larger_than_rounding_proves_nothing() -> None:
+    """Within the largest distance of a solution the bound may lose as much as the value, 7, and no more."""
     per_slope = 0.6 * (2.4 + 3e4) + 0.8 * (4.8 + 3e4)
     found = make_evidence(slope=6.99 / per_slope).local
     assert found is not None and found.slope == pytest.approx(6.99 / per_slope, rel=1e-13)
@@ -72,7 +72,7 @@ def test_a_slope_that_is_no_rounding_proves_nothing() -> None:
         make_evidence(slope=7.01 / per_slope)
 
 
-def test_a_slope_costs_its_share_of_ten_thousand_sizes() -> None:
+def test_the_bound_loses_the_slope_over_ten_thousand_sizes() -> None:
     """Both entries of (0.6, -0.8) are less than their unit, 3; those of (-30, -40) are more."""
     found = certified(make_evidence(slope=2.0**-20), (0.6, -0.8))
     assert found.radius == pytest.approx(3e4, rel=1e-15)
@@ -88,7 +88,7 @@ def test_a_slope_costs_its_share_of_ten_thousand_sizes() -> None:
     assert "within a distance of 3e+05 from x" in far.source
 
 
-def test_a_norm_that_is_given_counts_from_the_centre_of_the_bound() -> None:
+def test_a_given_norm_of_solutions_is_converted_to_a_distance_from_the_centre() -> None:
     """Solutions within 10 of zero are within 15 of (3, 4)."""
     found = make_evidence(slope=0.01, norm=10.0)
     assert found.radius == math.inf
@@ -105,8 +105,8 @@ def test_the_multiplier_is_moved_into_its_cone() -> None:
     assert v.support == 2.0
 
 
-def test_a_point_outside_is_projected_and_its_bound_stays() -> None:
-    """What the violation has gained goes with it: the driver measures what is left at the projection."""
+def test_an_infeasible_point_is_projected_and_its_bound_kept() -> None:
+    """The charge for its violation is dropped: the driver measures the violation of the projection."""
     problem = Problem(Linear(np.array([-1.0, -2.0])), ROWS)
     bench = lopro.iterate(problem).bench
     bound = Bound.everywhere(7.0)
@@ -136,7 +136,7 @@ def test_no_solution_is_an_error_that_carries_its_proof(status: Any, error: Any)
     np.testing.assert_array_equal(np.ravel(caught.value.ray), np.ones(2))
 
 
-def test_a_certificate_says_how_far_it_holds() -> None:
+def test_a_certificate_states_its_radius() -> None:
     """A linear program in general position keeps a slope of rounding: the radius is part of the claim."""
     rng = np.random.default_rng(0)
     C, v = rng.standard_normal((30, 12)), np.zeros(30)

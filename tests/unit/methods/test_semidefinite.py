@@ -40,7 +40,7 @@ def program(C: Any, *rows: Any) -> Problem:
 
 
 def pulled_back(problem: Problem, dual: Any) -> Any:
-    """Return what the multipliers of all members add up to."""
+    """Return the sum of the multipliers of all members."""
     total = np.zeros(problem.shape)
     for member, v in zip(problem.constraint.members(), dual, strict=True):
         total = total + member.pullback((v,))
@@ -48,7 +48,7 @@ def pulled_back(problem: Problem, dual: Any) -> Any:
 
 
 def contradicts(problem: Problem, ray: Any, support: Any) -> None:
-    """Multipliers that add up to nothing, with a negative right-hand side: 0 <= -1 for all of the set."""
+    """Assert that multipliers add up to zero with a negative right-hand side: 0 <= -1 on all of the set."""
     slack, row = ray
     size = float(np.abs(slack).max())
     assert support(row) < 0.0
@@ -70,7 +70,7 @@ def test_the_least_eigenvalue_in_any_units(s: float, t: float, engine: str) -> N
     assert np.isinf(result.certificate.radius)  # the trace bounds the set
     multiplier = result.multiplier
     assert multiplier is not None and multiplier.dual is not None
-    # <C, X> >= 1 trace: minus that is what an upper side would have.
+    # <C, X> >= 1 trace: minus that is the multiplier of an upper side.
     assert result.multipliers is not None
     slack, row = result.multipliers
     assert row == pytest.approx([-t / s], rel=1e-5)
@@ -89,7 +89,7 @@ def test_an_optimum_of_zero_by_cancellation_is_reached() -> None:
 
 
 def test_inequalities_on_both_sides() -> None:
-    """Most of the trace goes where it is cheapest, up to a bound; the rest where it is next."""
+    """The trace goes to the entry of least cost up to its bound, and the rest to the next one."""
     C = np.diag([1.0, 2.0, 5.0])
     rows = trace_is(3, 2.0, np.inf), Affine.entries([0], 0.25, 0.5, shape=(3, 3))
     problem = program(C, *rows)
@@ -98,7 +98,7 @@ def test_inequalities_on_both_sides() -> None:
     assert result.fun == pytest.approx(0.5 + 2.0 * 1.5, rel=1e-6)
     assert result.x.diagonal() == pytest.approx([0.5, 1.5, 0.0], abs=1e-5)
     assert result.multiplier is not None and result.multipliers is not None
-    # It is valid at feasible matrices, near it or not.
+    # The inequality is valid at all feasible matrices, near the solution or not.
     for d in ([0.25, 1.75, 0.0], [0.5, 1.5, 0.0], [0.5, 9.0, 4.0]):
         reached = float((result.multiplier.direction * np.diag(d)).sum())
         assert reached <= result.multiplier.support + 1e-9
@@ -106,7 +106,7 @@ def test_inequalities_on_both_sides() -> None:
     assert total == pytest.approx([-2.0], abs=1e-4) and entry == pytest.approx([1.0], abs=1e-4)
 
 
-def test_boxes_of_entries_take_part() -> None:
+def test_boxes_of_entries_are_supported() -> None:
     """Off-diagonal entries down to -0.25 of a correlation matrix."""
     n = 3
     low, high = np.full((n, n), -0.25), np.full((n, n), np.inf)
@@ -118,7 +118,7 @@ def test_boxes_of_entries_take_part() -> None:
     assert result.multipliers[2].shape == (n, n)
 
 
-def test_polyhedra_and_spectrahedra_take_part() -> None:
+def test_polyhedra_and_spectrahedra_are_supported() -> None:
     half = Polyhedron(np.array([[-1.0, 0.0, 0.0, 0.0]]), np.array([-0.5]), shape=(2, 2))
     problem = Problem(Linear(np.diag([3.0, 1.0])), Intersection(Spectrahedron(2, 1.0), half))
     result = lopro.solve(problem)
@@ -126,7 +126,7 @@ def test_polyhedra_and_spectrahedra_take_part() -> None:
     assert result.status is Status.CONVERGED and result.fun == pytest.approx(1.5, rel=1e-6)
 
 
-def test_what_nothing_connects_is_a_block_of_its_own() -> None:
+def test_unconnected_variables_are_separate_blocks() -> None:
     C = np.zeros((6, 6))
     C[0, 3] = C[3, 0] = 1.0
     C[1, 1] = 2.0
@@ -151,7 +151,7 @@ def test_an_empty_set_comes_with_multipliers() -> None:
     contradicts(problem, result.ray, lambda row: -1.0 * row[0])
 
 
-def test_an_objective_without_end_comes_with_a_ray() -> None:
+def test_an_unbounded_objective_comes_with_a_ray() -> None:
     fixed = Affine.entries([0], 1.0, 1.0, shape=(2, 2))
     result = lopro.solve(program(-np.eye(2), fixed))
     assert result.status is Status.UNBOUNDED
@@ -160,12 +160,12 @@ def test_an_objective_without_end_comes_with_a_ray() -> None:
     assert -ray.trace() < -0.5
 
 
-def test_a_falling_objective_over_an_empty_set_is_not_called_unbounded() -> None:
+def test_an_objective_with_a_ray_over_an_empty_set_is_not_called_unbounded() -> None:
     empty = Affine.entries([0], -1.0, -1.0, shape=(2, 2))
     assert lopro.solve(program(-np.eye(2), empty)).status is Status.INFEASIBLE
 
 
-def test_a_ray_alone_does_not_prove_that_the_objective_falls() -> None:
+def test_a_ray_alone_does_not_prove_that_the_objective_is_unbounded() -> None:
     """An engine that finds the ray first, over a set that is empty."""
     problem = program(-np.eye(2), Affine.entries([0], -1.0, -1.0, shape=(2, 2)))
     form = semidefinite_form(problem)
@@ -181,7 +181,7 @@ def test_a_ray_alone_does_not_prove_that_the_objective_falls() -> None:
 
 
 def test_unbounded_traces_have_a_radius_unless_the_norm_is_given() -> None:
-    """Nothing bounds the trace of X, so the bound holds up to one; with the norm of a solution everywhere."""
+    """The trace is unbounded, so the bound holds up to a radius; with the norm of a solution, everywhere."""
     C = np.array([[1.0, 0.3], [0.3, 1.0]])
     fixed = Affine.entries([0], 1.0, 1.0, shape=(2, 2))
     f, set_ = Linear(C), Intersection(PSDCone(2), fixed)
@@ -200,7 +200,7 @@ def test_single_precision_is_kept() -> None:
     assert result.x.dtype == np.float32 and result.status is Status.CONVERGED
 
 
-def test_explain_says_which_and_why() -> None:
+def test_explain_names_the_method_and_its_reason() -> None:
     small = lopro.explain(program(C2, trace_is(2, 1.0, 1.0)))
     assert (
         "1. SemidefiniteEngines(engines=None): it is a semidefinite program; a block of 2, 1 rows"
@@ -216,7 +216,7 @@ def test_explain_says_which_and_why() -> None:
 
 
 def test_explain_agrees_with_solve() -> None:
-    """An engine that is named first is the one that decides, where it proves enough."""
+    """The engine that is named first is the one that is used, where its proof suffices."""
     C = np.random.default_rng(0).standard_normal((60, 60))
     problem = program(C + C.T, diagonal_is(60, 1.0))
     newton = lopro.solve(problem, method=SemidefiniteEngines(), tol=1e-4)
@@ -285,8 +285,8 @@ def test_an_empty_set_has_no_nearest_matrix() -> None:
     contradicts(problem, result.ray, lambda row: -1.0 * row[0])
 
 
-def test_emptiness_that_newton_steps_do_not_see_is_asked_for() -> None:
-    """Rows whose combination is minus the identity, at a positive level: steps end long before it shows."""
+def test_emptiness_that_newton_steps_do_not_detect_is_checked() -> None:
+    """A combination of rows is minus the identity, at a positive level: steps end before they diverge."""
     rng = np.random.default_rng(1081)
     A = rng.standard_normal((2, 5, 5))
     A = A + A.transpose(0, 2, 1)
@@ -302,7 +302,7 @@ def test_emptiness_that_newton_steps_do_not_see_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize("s", [1.0, 1e-9, 1e9])
-def test_entries_that_are_fixed_to_zero_are_measured_by_the_diagonal(s: float) -> None:
+def test_violations_of_entries_fixed_to_zero_are_relative_to_the_diagonal(s: float) -> None:
     """Lovász's number of the cycle of five is the root of 5; entries of its edges are 0 up to rounding."""
     i = np.arange(5)
     edges = Affine.entries((i, (i + 1) % 5), 0.0, 0.0, shape=(5, 5))

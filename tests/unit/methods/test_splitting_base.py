@@ -22,7 +22,7 @@ def test_options_are_checked(kind: type) -> None:
     assert kind(every=10).next_certificate(80, 0.5) == 120
 
 
-def test_too_many_certificates_without_a_tenth_less_end_a_run() -> None:
+def test_certificates_that_do_not_reduce_the_gap_by_a_tenth_end_a_run() -> None:
     progress = StallCheck(2)
     gaps = [1.0, 0.95, 0.89, 0.85, 0.82, 0.81]
     assert [progress.stalled(gap) for gap in gaps] == [False] * 5 + [True]
@@ -43,7 +43,7 @@ def test_penalties_grow_with_the_primal_residual(primal: float, dual: float, fac
     assert balancing_factor(primal, dual) == pytest.approx(factor, rel=1e-15)
 
 
-def test_bounds_of_variables_absorb_what_is_left_of_the_multipliers() -> None:
+def test_bounds_of_variables_absorb_the_dual_residual() -> None:
     """A bounded box has a finite support function everywhere: its multiplier takes all of the residual."""
     box = lopro.constraints.Box(-np.ones(4), np.ones(4))
     parts = SplitTerms.of(lopro.Problem(lopro.objectives.TotalVariation(4), box), (4,))

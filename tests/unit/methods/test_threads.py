@@ -44,7 +44,7 @@ def test_one_thread_limits_all_and_restores() -> None:
 @pytest.mark.parametrize("first", [one_pool, one_thread])
 @pytest.mark.parametrize("second", [one_pool, one_thread])
 def test_the_last_block_to_end_restores_the_limits(first: Any, second: Any) -> None:
-    """Blocks of two threads may overlap in any way; a limit is not taken for what was there before."""
+    """Blocks of two threads may overlap in any way; a limit set by one is never restored by the other."""
     with threadpool_limits(limits=2):
         before = threads("scipy"), threads("numpy")
         a, b = first(), second()
@@ -56,8 +56,8 @@ def test_the_last_block_to_end_restores_the_limits(first: Any, second: Any) -> N
         assert (threads("scipy"), threads("numpy")) == before
 
 
-def test_a_run_holds_no_threads_back_between_its_epochs() -> None:
-    """Nor when it is left in the middle, nor when another one has started in between."""
+def test_a_run_limits_no_threads_between_its_epochs() -> None:
+    """Nor when it is abandoned midway, nor when another run has started in between."""
     X = np.random.default_rng(0).standard_normal((8, 5))
     loss = PairLoss(X, np.triu_indices(8, 1), np.tile([0.0, 2.0], 14))
     problem = metric_problem(loss, 0.01)

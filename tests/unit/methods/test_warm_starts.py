@@ -1,4 +1,4 @@
-"""Multipliers by constraints, with their signs, and runs that begin with them."""
+"""Multipliers of each constraint, their signs, and warm starts from them."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def names(method: Any) -> str:
 
 
 @pytest.mark.parametrize("method", METHODS, ids=names)
-def test_signs_and_places_of_multipliers(method: Any) -> None:
+def test_signs_and_order_of_multipliers(method: Any) -> None:
     """1/2 |x - (3, -2, 5)|^2 with x_1 <= 1, x_2 >= 0 (rows), x_3 = 2 (an equation), x_1 <= 2 (a box).
 
-    The slope at (1, 0, 2) is (-2, 2, -3): the rows pay 2 and -2, the equation 3, the box nothing.
+    The slope at (1, 0, 2) is (-2, 2, -3): the multipliers are 2 and -2 (rows), 3 (equation), 0 (box).
     """
     f = SquaredDistance(np.array([3.0, -2.0, 5.0]))
     rows = Affine(np.eye(3)[:2], [-math.inf, 0.0], [1.0, math.inf])
@@ -64,7 +64,7 @@ def test_multipliers_balance_the_slope(method: Any, rng: Any) -> None:
     assert [len(each) for each in v] == [5, 3, 5, 5]
     pulled = v[0] + M.T @ v[1] + v[2] + v[3]
     assert f.subgradient(result.x) + pulled == pytest.approx(np.zeros(5), abs=1e-3)
-    # Each is normal to its own set at the solution: nothing is gained by going anywhere in it.
+    # Each is in the normal cone of its own set at the solution.
     assert v[1] @ (M @ result.x) == pytest.approx(np.where(v[1] > 0.0, 0.3, -0.2) @ v[1], abs=1e-3)
 
 
@@ -104,7 +104,7 @@ def test_the_signs_of_cvxpy(rng: Any) -> None:
     assert ours.multipliers[1] == pytest.approx([float(constraints[1].dual_value)], abs=1e-5)
 
 
-# Beginning again.
+# Warm starts.
 
 
 def problems(rng: Any, change: float) -> dict[str, Problem]:
@@ -127,7 +127,7 @@ def problems(rng: Any, change: float) -> dict[str, Problem]:
 @pytest.mark.parametrize(
     "name", ["rows", "rows and ball", "logistic, two sides", "norm", "simplex"]
 )
-def test_beginning_again_takes_fewer_newton_steps(name: str) -> None:
+def test_a_warm_start_takes_fewer_newton_steps(name: str) -> None:
     before = problems(np.random.default_rng(1), 0.0)[name]
     after = problems(np.random.default_rng(1), 1e-3)[name]
     first = lopro.solve(before, method=NewtonMultipliers())
@@ -157,7 +157,7 @@ def test_multipliers_help_where_the_point_alone_does_not() -> None:
     assert right < steps([-v for v in first.multipliers])
 
 
-def test_the_method_of_multipliers_begins_again_as_well() -> None:
+def test_the_method_of_multipliers_starts_from_multipliers() -> None:
     before = problems(np.random.default_rng(1), 0.0)["rows"]
     after = problems(np.random.default_rng(1), 1e-4)["rows"]
     first = lopro.solve(before, method=MultiplierMethod(), tol=1e-6)
@@ -169,10 +169,10 @@ def test_the_method_of_multipliers_begins_again_as_well() -> None:
     assert 2 * warm.iterations <= cold.iterations
 
 
-def test_minimize_begins_again() -> None:
+def test_minimize_starts_from_multipliers() -> None:
     rows = scipy.optimize.LinearConstraint(np.ones((1, 3)), -math.inf, 1.0)
 
-    def again(**options: Any) -> lopro.Result:
+    def minimised(**options: Any) -> lopro.Result:
         return lopro.minimize(
             lambda x: float(np.sum(np.exp(x) - 3.0 * x)),
             jac=lambda x: np.exp(x) - 3.0,
@@ -180,10 +180,10 @@ def test_minimize_begins_again() -> None:
             **options,
         )
 
-    first = again(x0=np.zeros(3))
+    first = minimised(x0=np.zeros(3))
     assert first.success and first.multipliers is not None
     assert first.multipliers[0] == pytest.approx([3.0 - math.exp(1.0 / 3.0)], rel=1e-4)
-    second = again(x0=first.x, multipliers0=first.multipliers)
+    second = minimised(x0=first.x, multipliers0=first.multipliers)
     assert second.success and second.iterations < first.iterations
 
 

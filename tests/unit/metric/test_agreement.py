@@ -1,4 +1,4 @@
-"""Agreement with an interior-point solver, and certified gaps on data that people use."""
+"""Agreement with an interior-point solver, and certified gaps on public data sets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLON = Path(__file__).resolve().parents[4] / "shared" / "data" / "colon-cancer.
 
 
 def data(name: str) -> tuple[Matrix, Matrix]:
-    """Return standardised samples and labels; features that never change stay zero."""
+    """Return standardised samples and labels; constant features stay zero."""
     datasets = pytest.importorskip("sklearn.datasets")
     X, labels = getattr(datasets, f"load_{name}")(return_X_y=True)
     spread = X.std(axis=0)
@@ -53,7 +53,7 @@ def test_clarabel_agrees_on_data(name: str, l1: float) -> None:
     ("N", "d", "groups"), [(10, 4, 2), (30, 6, 3), (6, 9, 2), (9, 12, 3), (4, 14, 2), (12, 1, 2)]
 )
 def test_clarabel_agrees_on_random_classes(N: int, d: int, groups: int, l1: float) -> None:
-    """Among them more features than samples, where pairs do not determine the matrix."""
+    """Some have more features than samples, where pairs do not determine the matrix."""
     agree(*classes(N + d, N, d, groups=groups), l1)
 
 
@@ -74,7 +74,7 @@ def test_certified_gaps_on_data(name: str) -> None:
 
 @pytest.mark.slow
 def test_certified_gap_on_digits() -> None:
-    """1.6 million pairs, and three features that never change."""
+    """1.6 million pairs, and three constant features."""
     X, labels = data("digits")
     result = lopro.learn_metric(X, labels, l1=1e-3, tol=1e-4)
     assert result.success and result.certificate.relative_gap <= 1e-4
@@ -93,7 +93,7 @@ def test_certified_gap_on_features_of_colon_cancer() -> None:
     assert 45 <= len(result.features) <= 55
 
 
-def test_features_that_were_only_looked_at_are_not_used() -> None:
+def test_features_that_were_only_examined_are_not_used() -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 60))
     labels = X[:, 0] + X[:, 1] > 0.0
@@ -116,7 +116,7 @@ def test_methods_agree() -> None:
     assert first.success and second.success and third.success
     assert first.fun == pytest.approx(second.fun, rel=2e-7)
     assert first.fun == pytest.approx(third.fun, rel=2e-6)
-    # The paper's method is not as fast, but never below.
+    # The paper's method is slower, but its values and bounds are consistent with the others.
     paper = lopro.solve(problem, method=lopro.LoPGD(), tol=1e-3, max_iter=2000)
     assert first.certificate.lower_bound <= paper.fun < problem.objective.value(np.zeros((4, 4)))
     assert paper.certificate.lower_bound <= first.fun

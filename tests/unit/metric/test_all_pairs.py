@@ -1,4 +1,4 @@
-"""All pairs without a list of them: every number is that of the list."""
+"""All pairs without a list of them: every result equals that of the list."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_it_is_the_loss_of_the_list(shape: tuple[int, int, int], rng: np.random.
         np.testing.assert_allclose(
             moments.normal(A), listed.normal(A), atol=1e-10 * abs(listed.normal(A)).max()
         )
-        # The list that it can make of itself is in its own order of the samples.
+        # The list that it produces uses its own order of the samples.
         assert moments.listed().value(A) == pytest.approx(listed.value(A), rel=1e-12)
 
 
@@ -56,7 +56,7 @@ def test_it_is_the_loss_of_the_list(shape: tuple[int, int, int], rng: np.random.
 def test_weights_of_pairs_are_those_of_the_list(
     shape: tuple[int, int, int], rng: np.random.Generator
 ) -> None:
-    """Whatever the dual makes of them: sums, multiples, inner products and matrices."""
+    """In all operations of the dual: sums, multiples, inner products and matrices."""
     moments, listed = both(shape)
     A, B = symmetric(rng, shape[1]), symmetric(rng, shape[1])
     w, v = (
@@ -76,7 +76,7 @@ def test_weights_of_pairs_are_those_of_the_list(
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_smoothness_is_not_less_and_hardly_more(shape: tuple[int, int, int]) -> None:
+def test_the_smoothness_is_a_close_upper_bound(shape: tuple[int, int, int]) -> None:
     moments, listed = both(shape)
     sharp = listed.smoothness().value
     assert sharp * (1.0 - 1e-9) <= moments.smoothness().value <= sharp * (1.0 + 1e-5)
@@ -144,7 +144,7 @@ def test_labels_mean_all_pairs_of_any_number_of_samples() -> None:
     X, labels = classes(5, 1500, 4, groups=3)
     twice = lopro.learn_metric(np.vstack([X, X]), np.tile(labels, 2), l1=0.01, tol=1e-6)
     assert twice.success
-    # n pairs become 4 n, and N pairs of a sample with itself come in, whose target 0 is met.
+    # n pairs become 4 n, and N pairs of a sample with its copy are added, whose target 0 is met.
     n, n2 = 1500 * 1499 / 2, 3000 * 2999 / 2
     once = lopro.learn_metric(X, labels, l1=0.01 * n2 / (4 * n), tol=1e-6)
     assert twice.fun == pytest.approx(once.fun * 4 * n / n2, rel=3e-6)
@@ -170,7 +170,7 @@ def test_single_precision(N: int, method: Any) -> None:
 
 
 def test_other_methods_and_the_conic_form() -> None:
-    """They see a smooth function with a gradient, or the list where they need one."""
+    """They use a smooth function with a gradient, or the list where they need one."""
     X, labels = classes(5, 220, 3)
     best = lopro.learn_metric(X, labels, l1=0.02, tol=1e-6)
     for method in (lopro.LoPGD(), lopro.baselines.ProjectedSubgradient()):

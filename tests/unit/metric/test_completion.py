@@ -38,7 +38,7 @@ def advance(search: Completion, goal: float, most: int = 3000) -> Completion:
 
 
 def check(search: Completion, tau: float, trace: float = 0.0) -> None:
-    """Judge the proved value by the definition of the dual, with eigenvalues and all entries."""
+    """Check the proved value by the definition of the dual, with eigenvalues and all entries."""
     found = search.multiplier()
     assert found.factor is not None and not found.direction.any()
     B, sizes, loss = found.factor, search.sizes, search.loss
@@ -75,7 +75,7 @@ def test_optimal_weights_are_completed(seed: int, share: float) -> None:
 
 
 def test_the_share_decreases_from_one_search_to_the_next(rng: np.random.Generator) -> None:
-    """It goes on from where it stands, unless the features in use are others."""
+    """It decreases from its last value, unless the features in use have changed."""
     known = constructed(rng, 10, 4, 2)
     search, slack = search_for(known.problem.objective), on_the_support(known)
     for share in (0.1, 0.03, 1e-2, 1e-3, 1e-4):
@@ -91,8 +91,8 @@ def test_the_share_decreases_from_one_search_to_the_next(rng: np.random.Generato
 
 @pytest.mark.parametrize("trace", [0.0, 0.3])
 @pytest.mark.parametrize("seed", range(4))
-def test_every_factor_proves_something(seed: int, trace: float) -> None:
-    """Also one that violates everything: it is lowered and scaled until nothing is violated."""
+def test_every_factor_proves_a_bound(seed: int, trace: float) -> None:
+    """Even one that violates all constraints: its weights are lowered and scaled until none is violated."""
     rng = np.random.default_rng(seed)
     known = constructed(rng, 10, 4, 2)
     plain = known.problem.objective
@@ -133,7 +133,7 @@ def test_the_gradient_of_the_violation(rng: np.random.Generator) -> None:
 
 
 def test_entries_within_the_box_join_when_they_leave_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Listed entries are lowered; what that pushes out of the box is listed by the next survey."""
+    """Listed entries are lowered; others that leave the box by that are listed by the next survey."""
     monkeypatch.setattr("lopro.metric.completion.NEAR", 1.0)
     known = constructed(np.random.default_rng(2), 30, 6, 2)
     search = search_for(known.problem.objective)
@@ -154,8 +154,8 @@ def test_entries_within_the_box_join_when_they_leave_it(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("share", [0.1, 1e-3])
-def test_what_lowered_weights_cost(share: float, rng: np.random.Generator) -> None:
-    """About the share of the value that was announced, where targets are distances."""
+def test_the_value_that_lowered_weights_lose(share: float, rng: np.random.Generator) -> None:
+    """About the given share of the value, where targets are distances."""
     X, labels = classes(0, 20, 4)
     loss = all_pairs(X, labels)
     weights = (loss.targets - loss.distances(0.1 * np.eye(4))) / len(loss.targets)
@@ -183,8 +183,8 @@ def test_lowered_weights_use_the_share_in_two_parts(share: float, rng: np.random
     assert eta[0] + delta[0] * float(loss.targets.sum()) / fun == pytest.approx(share, rel=1e-9)
 
 
-def test_what_has_no_completion_stays_violated() -> None:
-    """``M = [[-1, 2], [2, -1]]``: no Y within 0.5 makes up for it, but for a part of it one does."""
+def test_weights_without_a_completion_stay_violated() -> None:
+    """``M = [[-1, 2], [2, -1]]``: no Y within 0.5 is a completion, but one is for a multiple of w."""
     loss = PairLoss.from_differences(np.array([[1.0, 1.0], [1.0, -1.0]]), np.ones(2))
     w, slack = np.array([0.5, -1.5]), KnownSlack(np.array([0]), np.array([[1.0]]))
     np.testing.assert_allclose(loss.adjoint(w), [[-1.0, 2.0], [2.0, -1.0]])
@@ -200,7 +200,7 @@ def test_what_has_no_completion_stays_violated() -> None:
     while search.violation > 0.0:
         assert search.descend(lambda: True)
     check(search, 0.5)
-    # Nothing is lowered or scaled: the value is that of the weights.
+    # No weight is lowered or scaled: the value is that of the given weights.
     along, square = loss.target_terms(search.weights)
     assert search.proved == pytest.approx(max(0.0, along - 0.5 * loss.count * square), abs=1e-12)
 
@@ -220,7 +220,7 @@ def test_the_excess_points_at_the_features_that_are_missing() -> None:
     assert set(np.argsort(-search.excess)[:2]) == {2, 7}
 
 
-def test_features_in_which_nothing_differs() -> None:
+def test_constant_features() -> None:
     X, labels = classes(0, 10, 4)
     X[:, 1] = 0.0
     objective = SparseMetric(all_pairs(X, labels), 0.05)
@@ -234,7 +234,7 @@ def test_features_in_which_nothing_differs() -> None:
 
 @pytest.mark.parametrize("units", [1.0, 1e-3, 1e3])
 @pytest.mark.parametrize("N", [12, 60])
-def test_the_start_agrees_with_what_is_known(N: int, units: float) -> None:
+def test_the_start_agrees_with_the_known_slack(N: int, units: float) -> None:
     """On the known features it is the known slack; elsewhere near ``-M``, with columns short enough."""
     rng = np.random.default_rng(N)
     X, labels = classes(3, N, 20)

@@ -33,7 +33,7 @@ def cone(A: Matrix) -> Matrix:
 @pytest.mark.parametrize("factor", [1.0, 2.0, 0.5])
 @pytest.mark.parametrize("l1", [0.05, 0.0])
 @pytest.mark.parametrize("iterations", [1, 2, 24])
-def test_it_is_equal_to_a_naive_twin(iterations: int, l1: float, factor: float) -> None:
+def test_it_equals_a_plain_implementation(iterations: int, l1: float, factor: float) -> None:
     """Over-relaxed by 1.7, in units in which features are of about one size. No balancing yet.
 
     Half-way beta is changed by a factor, which leaves the multipliers ``beta U`` and ``beta W`` as they are.
@@ -70,8 +70,8 @@ def test_it_is_equal_to_a_naive_twin(iterations: int, l1: float, factor: float) 
     np.testing.assert_allclose(multiplier.weights, residuals / len(t), atol=1e-9)
 
 
-def test_what_is_returned_is_psd_in_any_units() -> None:
-    """Rounding of large entries is much for small ones: in their own units C has negative eigenvalues."""
+def test_the_returned_matrix_is_psd_in_any_units() -> None:
+    """Rounding errors of large entries are large for small ones: in unit scale C has negative eigenvalues."""
     rng = np.random.default_rng(0)
     objective = SparseMetric(
         PairLoss.from_differences(rng.standard_normal((9, 6)), np.ones(9)), 0.1
@@ -83,7 +83,7 @@ def test_what_is_returned_is_psd_in_any_units() -> None:
             [[0.0], [-1], [-3], [-4], [-5], [-6]]
         )
         admm._C = roots @ roots.T
-        admm._C[3] = admm._C[:, 3] = 0.0  # a feature that is not used stays so
+        admm._C[3] = admm._C[:, 3] = 0.0  # an unused feature stays unused
         found = admm.settled() * admm._unit
         assert (found[3] == 0.0).all() and np.abs(found - admm._C).max() <= 1e-13
         used = np.arange(6) != 3

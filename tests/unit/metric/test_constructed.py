@@ -27,7 +27,7 @@ def check(known: Known, result: lopro.result.Result) -> None:
 def test_constructed_optima_are_found(d: int, features: int, rank: int, count: int) -> None:
     """100 instances: value to 1e-6, matrix to 1e-4, with tau over two decades.
 
-    Where no metric fits the pairs, the value says little of the matrix: hence the small gap required.
+    Where no metric fits the pairs, the value determines the matrix poorly: hence the small gap required.
     """
     for seed in range(count):
         rng = np.random.default_rng([d, seed])
@@ -65,8 +65,8 @@ def test_the_construction_is_right(rng: np.random.Generator) -> None:
             assert value(objective, near) >= known.optimum
 
 
-def test_few_features_are_looked_at(rng: np.random.Generator) -> None:
-    """The point of a working set: decompositions of the full matrix are for the proof alone."""
+def test_few_features_are_examined(rng: np.random.Generator) -> None:
+    """The purpose of a working set: only the proof decomposes the full matrix."""
     known = constructed(rng, 40, 5, 2)
     method = lopro.FeatureWorkingSet(all_below=0, join=4)
     result = lopro.solve(known.problem, method=method, tol=1e-4)

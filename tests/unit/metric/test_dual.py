@@ -33,14 +33,14 @@ def multipliers(
     for scale in (1e-3, 0.1, 1.0, 10.0):
         w = scale * rng.standard_normal(n) / n
         found.append(PairMultiplier(-psd(rng, d, d), 0.0, weights=w))
-        # With mostly negative weights M(w) is negative: the good case.
+        # With mostly negative weights M(w) is negative: the favourable case.
         found.append(PairMultiplier(0.0 * A, 0.0, weights=-np.abs(w)))
     return found
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_weak_duality(case: Any, rng: np.random.Generator) -> None:
-    """No bound, from any point and multiplier, passes the optimum or the value of any psd point."""
+    """No bound, from any point and multiplier, exceeds the optimum or the value of any psd point."""
     objective = case()
     d = objective.shape[0]
     optimum, _ = by_clarabel(objective)
@@ -59,7 +59,7 @@ def test_weak_duality(case: Any, rng: np.random.Generator) -> None:
 def test_a_bound_without_its_repair_is_no_bound(
     case: Any, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The control: as soon as a slack that is not psd is let through, bounds pass the optimum."""
+    """Negative control: if a slack that is not psd is accepted, bounds exceed the optimum."""
     objective = case()
     optimum, _ = by_clarabel(objective)
     monkeypatch.setattr(dual_module, "shortfall", lambda S: 0.0)
@@ -98,7 +98,7 @@ def test_the_bound_tends_to_the_optimum(case: Any) -> None:
     objective = case()
     optimum, _ = by_clarabel(objective)
     problem = metric_problem(objective.loss, objective.l1)
-    # Where the optimum is 0, what the reference returns is its own inaccuracy.
+    # Where the optimum is 0, the value of the reference is its own error.
     result = lopro.solve(problem, method=lopro.ConsensusADMM(), tol=1e-7, max_iter=40_000)
     assert result.success
     assert result.fun == pytest.approx(optimum, rel=1e-6, abs=3e-8)
@@ -125,7 +125,7 @@ def test_a_tiny_feature_that_separates_the_classes_is_used() -> None:
 
 
 def test_a_tiny_difference_of_two_features_is_not_overlooked() -> None:
-    """Two features that are nearly one: in their difference lies the answer."""
+    """Two features are nearly equal, and the solution is along their difference."""
     X, labels = classes(8, 12, 3, shift=0.0)
     X[:, 2] = X[:, 1] + 1e-5 * labels
     objective = SparseMetric(all_pairs(X, labels), 0.0)

@@ -72,8 +72,8 @@ def test_features_of_many_sizes() -> None:
     assert result.fun == pytest.approx(0.30472, rel=2e-5)
 
 
-def test_slow_progress_is_progress(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A gap that falls by one per cent at each check falls; one that does not ends the search."""
+def test_slow_progress_does_not_end_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gap that falls by one per cent at each check counts as progress; a constant gap ends the search."""
     monkeypatch.setattr(working_set, "PATIENCE", 20)
     X, labels = classes(0, 30, 5)
     work = WorkingProblem(SparseMetric(AllPairsLoss(X, labels), 0.02), np.arange(5), np.eye(5))

@@ -114,9 +114,9 @@ def test_units_of_all_features_together(size: float) -> None:
 
 @pytest.mark.parametrize("apart", [1e-3, 1e-6, 1e-8])
 def test_no_bound_exceeds_that_of_the_difference_of_two_features(apart: float) -> None:
-    """Two features agree almost, and where they do not is the class: ``f`` is almost zero at a ``v v'``.
+    """Two features differ slightly, by a multiple of the class: ``f`` is almost zero at a ``v v'``.
 
-    In the squares of the differences that direction is no larger than rounding.
+    In the squares of the differences this direction is of the size of rounding.
     """
     labels = np.repeat([0, 1], 10)
     x = np.random.default_rng(0).standard_normal(20)

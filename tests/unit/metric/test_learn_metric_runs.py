@@ -78,7 +78,7 @@ def test_sampled_pairs_are_pairs_without_repetition(N: int, most: int) -> None:
         assert len(set(zip(i.tolist(), j.tolist(), strict=True))) == len(i)
         hits[i, j] += 1
     if N < 300:
-        assert np.all(hits[np.triu_indices(N, 1)] > 0)  # every pair has its chance
+        assert np.all(hits[np.triu_indices(N, 1)] > 0)  # every pair is drawn by some seed
 
 
 def test_pairs_of_very_many_samples() -> None:
@@ -115,8 +115,8 @@ def test_a_time_limit_is_kept(method: Any) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_gap_of_zero_ends_by_itself(method: Any) -> None:
-    """At the end of floating point a run must not go on forever, nor claim success."""
+def test_a_run_with_tolerance_zero_ends(method: Any) -> None:
+    """At the limits of rounding a run must end, and must not claim success."""
     X, labels = classes(20, 12, 4)
     result = lopro.learn_metric(X, labels, l1=0.02, tol=0.0, max_iter=20_000, method=method)
     check(result, X, labels, 0.02)
@@ -125,7 +125,7 @@ def test_a_gap_of_zero_ends_by_itself(method: Any) -> None:
 
 
 class Interrupter:
-    """Presses Ctrl-C at its n-th call."""
+    """Raises `KeyboardInterrupt` at its n-th call."""
 
     def __init__(self, n: int) -> None:
         self.left = n
@@ -195,7 +195,7 @@ def test_iterating_by_hand() -> None:
     np.testing.assert_array_equal(result.x, again.x)
 
 
-def test_counts_say_what_was_done() -> None:
+def test_counts_match_the_work() -> None:
     X, labels = classes(24, 20, 6, groups=3)
     admm = lopro.learn_metric(X, labels, l1=0.01, tol=1e-5, method=lopro.ConsensusADMM())
     counts = admm.counts
@@ -219,7 +219,7 @@ def test_other_methods_are_certified_too() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_constructed_optimum_through_the_front_door(seed: int) -> None:
+def test_learn_metric_finds_the_constructed_optimum(seed: int) -> None:
     """Its targets make the chosen matrix optimal; some of them are negative."""
     known = constructed(np.random.default_rng(seed), 3, 3, 2, slack=10.0)
     assert known.targets.min() < 0.0

@@ -56,7 +56,7 @@ def symmetric(rng: np.random.Generator, d: int) -> Matrix:
 @pytest.mark.parametrize("beta", [1e-3, 0.1, 10.0])
 @pytest.mark.parametrize("way", [ByPairs, ByEntries, Iterative])
 @pytest.mark.parametrize("case", CASES)
-def test_every_way_makes_the_same_step(
+def test_every_implementation_makes_the_same_step(
     case: str, way: Any, beta: float, rng: np.random.Generator
 ) -> None:
     loss = CASES[case]
@@ -68,7 +68,7 @@ def test_every_way_makes_the_same_step(
 
 
 @pytest.mark.parametrize("way", [ByPairs, ByEntries])
-def test_a_factor_serves_as_long_as_the_shift_stays(way: Any, rng: np.random.Generator) -> None:
+def test_a_factor_is_reused_while_the_shift_is_the_same(way: Any, rng: np.random.Generator) -> None:
     loss = CASES["complete, wide"]
     step, factors = way(loss), []
     for beta in (1e-13, 0.1, 0.2, 0.1):
@@ -108,13 +108,13 @@ def test_the_step_is_a_minimiser(case: str, rng: np.random.Generator) -> None:
     assert abs(slope).max() <= 1e-9 * max(1.0, abs(loss.subgradient(V)).max())
 
 
-def test_complete_graphs_are_told_from_others() -> None:
+def test_complete_graphs_are_distinguished_from_others() -> None:
     i, j = np.triu_indices(5, 1)
     X, t = np.eye(5), np.ones(10)
     assert _is_complete(PairLoss(X, (i, j), t))
     assert _is_complete(PairLoss(X, (j[::-1], i[::-1]), t))
     assert not _is_complete(PairLoss(X, (i[:-1], j[:-1]), t[:-1]))
-    # As many pairs as there should be, but one twice, in different order; or one with itself.
+    # The number of pairs of a complete graph, but one twice, in different order; or one with itself.
     i[1], j[1] = j[0], i[0]
     assert not _is_complete(PairLoss(X, (i, j), t))
     i[1] = j[1] = 0

@@ -1,4 +1,4 @@
-"""What a metric of many features computes between two readings of the clock is small."""
+"""Metric learning with many features does little work between two checks of the time limit."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def wide(rng, features=900):
 
 
 def test_points_of_many_features_are_evaluated_on_those_in_use(rng, monkeypatch):
-    """At 7129 features a product with a whole matrix takes longer than the time that is left to finish in."""
+    """At 7129 features a product with a whole matrix takes longer than the time that is left."""
     sizes, distances = [], Graph.distances
 
     def noted(self, A):

@@ -55,7 +55,7 @@ def test_a_feature_violates_if_and_only_if_it_lowers_the_optimum() -> None:
         for i, price in priced(objective, work).items():
             assert (i in expected) == (price < -1e-3)
             gain = (work.fun - solved(objective, [*inside, i]).fun) / work.fun
-            # What is gained is of second order in the price.
+            # The decrease is of second order in the price.
             assert gain > 1e-8 if i in expected else gain <= 1e-6, (seed, i, price, gain)
             answers.append(i in expected)
     assert 10 < sum(answers) < len(answers) - 10
@@ -93,7 +93,7 @@ def test_prices_decide_whether_a_feature_lowers_the_optimum(
     assert any(answers) and not all(answers)
 
 
-def test_directions_without_bound_are_wanted_and_do_not_overflow() -> None:
+def test_features_with_unbounded_prices_violate_and_do_not_overflow() -> None:
     """With S = 0 the price of a feature whose slope passes tau has no lower bound."""
     S, M = np.zeros((2, 2)), np.array([[0.4, 0.1], [0.0, -0.2]])
     found = prices(S, M, np.array([-1.0, -1.0]), 0.3)
@@ -101,7 +101,7 @@ def test_directions_without_bound_are_wanted_and_do_not_overflow() -> None:
     assert found[0] < -1e-3 and found[1] > 0.0
 
 
-def test_features_in_which_nothing_differs_are_not_wanted() -> None:
+def test_constant_features_do_not_violate() -> None:
     X, labels = classes(0, 12, 4)
     X[:, 2] = 0.0
     work = solved(SparseMetric(all_pairs(X, labels), 0.05), [3])

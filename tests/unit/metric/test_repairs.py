@@ -33,7 +33,7 @@ FEASIBLE, PAID = "dual point of the pairs, feasible", "dual point of the pairs, 
 
 @dataclass
 class ByHand:
-    """M1 and the three repairs of M2, from the differences of the pairs and nothing else."""
+    """M1 and the three repairs of M2, computed from the differences of the pairs alone."""
 
     objective: SparseMetric
 
@@ -83,8 +83,8 @@ class ByHand:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_each_repair_alone_is_what_m2_says(case: Any, rng: np.random.Generator) -> None:
-    """Valid, and not a digit lower than it has to be: both repairs and the price, by hand."""
+def test_each_repair_alone_is_that_of_m2(case: Any, rng: np.random.Generator) -> None:
+    """Each bound is valid, and equal to the one computed by hand."""
     objective = case()
     loss, tau, spread, hand = objective.loss, objective.l1, objective.spread, ByHand(objective)
     d, n = objective.shape[0], loss.targets.shape[0]
@@ -108,7 +108,7 @@ def test_each_repair_alone_is_what_m2_says(case: Any, rng: np.random.Generator) 
             assert bound == pytest.approx(by_hand, rel=1e-7, abs=1e-12)
             assert bound <= optimum * (1.0 + 1e-7) + 1e-12
     hardly_constrained = case in (only_dead_but_one, heavy_norm)
-    assert repaired >= 50 or hardly_constrained  # else the repairs had nothing to do
+    assert repaired >= 50 or hardly_constrained  # otherwise repairs were not needed
 
 
 @pytest.mark.parametrize("case", [narrow, wide, badly_scaled])
@@ -137,9 +137,9 @@ def test_the_best_of_the_repairs_is_taken(case: Any, rng: np.random.Generator) -
 
 @pytest.mark.parametrize("offset", [1e3, 3e3])
 def test_rounding_of_pairs_that_cancel_is_charged(offset: float) -> None:
-    """Samples far from the origin: ``M(w)`` is a small difference of large terms, and the bound pays for it.
+    """Samples far from the origin: ``M(w)`` is a small difference of large terms, whose rounding is charged.
 
-    The slack is positive definite by a margin, so that all that the repairs have to lift is rounding:
+    The slack is positive definite by a margin, so that the repairs only lift by rounding:
     ``8 d eps`` times the growth ``sum_i degree_i X_ij^2 / M1_jj`` of the terms.
     """
     X, labels = classes(12, 9, 4)
@@ -161,11 +161,11 @@ def test_rounding_of_pairs_that_cancel_is_charged(offset: float) -> None:
     assert by_sum == pytest.approx(hand.value(w - even), rel=1e-12)
 
 
-def test_rounding_of_features_that_are_nearly_one_is_charged() -> None:
-    """M1 has a smallest eigenvalue of 8e-13: what rounding does to ``V'M1 V = I`` is a percent of it.
+def test_rounding_of_nearly_equal_features_is_charged() -> None:
+    """M1 has a smallest eigenvalue of 8e-13: the rounding error of ``V'M1 V = I`` is a percent.
 
     The slack is positive definite. With ``error = 8 d eps / least`` even repairs have to lift by
-    ``error max|w|``, and that is worth only ``1 - error`` of itself.
+    ``error max|w|``, of which only the share ``1 - error`` is effective.
     """
     X, labels = classes(12, 9, 4)
     X[:, 3] = X[:, 2] + 1e-6 * X[:, 3]
@@ -197,7 +197,7 @@ def unequal(seed: int, l1: float) -> SparseMetric:
     return SparseMetric(all_pairs(X * [1.0, 0.3, 1e4, 3e4, 1e4], labels), l1)
 
 
-def test_a_block_repair_is_what_m2_says(rng: np.random.Generator) -> None:
+def test_a_block_repair_is_that_of_m2(rng: np.random.Generator) -> None:
     """M2.4 by hand: ``S + s B`` psd on the range of B, and the largest entry that B lacks."""
     objective = unequal(3, 0.05)
     hand, loss = ByHand(objective), objective.loss

@@ -1,4 +1,4 @@
-"""The norms of the rows: an outside solver, the prox by brute force, bounds by hand, features that vanish."""
+"""The norms of the rows: another solver, the prox by brute force, bounds by hand, features that vanish."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_rows_vanish_exactly_where_they_should() -> None:
 
 
 def test_bounds_by_hand(rng: np.random.Generator) -> None:
-    """``S + s diag(M1)`` psd: R takes over ``off(M1)``, at the price of longer rows."""
+    """``S + s diag(M1)`` psd: R absorbs ``off(M1)``, which lengthens its rows."""
     objective = SparseMetric(all_pairs(*classes(1, 9, 5)), 0.0, 0.0, 0.3)
     loss, n = objective.loss, objective.loss.count
     optimum, _ = by_clarabel(objective)
@@ -89,7 +89,7 @@ def test_bounds_by_hand(rng: np.random.Generator) -> None:
     solved = lopro.solve(problem, tol=1e-6).multiplier
     assert isinstance(solved, PairMultiplier) and solved.rows is not None
     for size in np.geomspace(1e-5, 0.3, 60):
-        # Around the solution, where something but not everything has to be repaired.
+        # Around the solution, where some but not all slacks need a repair.
         w = solved.weights * (1.0 + size * rng.standard_normal(n))
         R = solved.rows * (1.0 + size * rng.standard_normal((5, 5)))
         R = GroupNorm(5, 0.3).into_domain(R)

@@ -1,4 +1,4 @@
-"""First matrices: the best multiple of the identity, and the rank-one matrix of a linear programme."""
+"""First matrices: the best multiple of the identity, and the rank-one matrix of a linear program."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_rank_one_start_has_no_units(exponent: int) -> None:
 
 
 def test_the_rank_one_start_ends_when_it_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fifth of the time that is left, and as many steps as fit into the work."""
+    """It is limited to a fifth of the time left, and in the number of steps."""
     loss, seen = all_pairs(*classes(3, 10, 25, shift=0.0)), []
     solve = scipy.optimize.linprog
 
@@ -70,7 +70,7 @@ def test_the_rank_one_start_meets_every_target(seed: int) -> None:
     np.testing.assert_allclose(loss.distances(A), loss.targets, atol=1e-9)
     assert loss.value(A) <= 1e-18
     assert np.count_nonzero(v) <= 10
-    # The least l1 norm: moving within the solutions of the equations does not lower it.
+    # The least l1 norm: moving within the solutions of the equations does not decrease it.
     rng = np.random.default_rng(seed)
     centred = X - X.mean(axis=0)
     null = np.linalg.svd(centred)[2][np.linalg.matrix_rank(centred) :]
@@ -82,8 +82,8 @@ def test_the_rank_one_start_meets_every_target(seed: int) -> None:
         assert np.abs(v + 0.1 * step).sum() >= np.abs(v).sum() - 1e-10
 
 
-def test_sparse_graphs_of_pairs_will_do() -> None:
-    """A chain that separates, joins, separates: the sides follow along it."""
+def test_sparse_graphs_of_pairs_are_sufficient() -> None:
+    """A chain of dissimilar, similar, dissimilar pairs determines both classes."""
     X = np.random.default_rng(0).standard_normal((4, 6))
     loss = PairLoss(X, ([0, 1, 3], [1, 2, 2]), [3.0, 0.0, 3.0])
     v = rank_one_direction(loss)

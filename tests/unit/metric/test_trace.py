@@ -1,4 +1,4 @@
-"""The trace: the optimum of an outside solver, bounds by hand, features and directions that vanish."""
+"""The trace: the optimum of an independent solver, bounds by hand, features and directions that vanish."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_clarabel_agrees(shape: tuple[int, int], l1: float, trace: float) -> Non
 @pytest.mark.parametrize(
     "method", [lopro.FeatureWorkingSet(all_below=0, join=2), lopro.ConsensusADMM()]
 )
-def test_other_ways_lead_there_too(method: Any) -> None:
+def test_other_methods_agree(method: Any) -> None:
     """A working set that begins small, whose multiplier is completed; and ADMM on all features."""
     X, labels = classes(4, 10, 14)
     objective = SparseMetric(all_pairs(X, labels), 0.02, 0.05)
@@ -50,7 +50,7 @@ def test_other_ways_lead_there_too(method: Any) -> None:
 
 
 def test_bounds_by_hand(rng: np.random.Generator) -> None:
-    """``S + s I`` psd: scaled weights are feasible, or the slack is paid for. Neither passes the optimum."""
+    """``S + s I`` psd: scaled weights, or a charge for the slack. Neither bound exceeds the optimum."""
     objective = SparseMetric(all_pairs(*classes(1, 9, 5)), 0.03, 0.2)
     loss, n = objective.loss, objective.loss.count
     optimum, _ = by_clarabel(objective)
@@ -87,7 +87,7 @@ def test_features_and_directions_vanish() -> None:
         lopro.learn_metric(X, labels, l1=0.5, tol=1e-4, trace=trace) for trace in (0.0, 0.2, 1.0)
     ]
     features = [len(result.features) for result in results]
-    # Those of solutions to 1e-9.
+    # Equal to the numbers of features of solutions to 1e-9.
     assert features == [14, 10, 5] and 7 in results[2].features
     ranks = [len(result.factor) for result in results]
     assert ranks[0] > ranks[1] > ranks[2] <= 3
@@ -120,7 +120,7 @@ def test_the_best_diagonal(trace: float) -> None:
 
 
 @pytest.mark.parametrize("trace", [0.0, 0.05])
-def test_from_which_weight_on_the_metric_is_diagonal(trace: float) -> None:
+def test_the_least_weight_with_a_diagonal_metric(trace: float) -> None:
     X, labels = classes(8, 25, 4)
     limit = diagonal_from(all_pairs(X, labels), trace)
 

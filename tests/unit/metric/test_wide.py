@@ -45,7 +45,7 @@ def test_the_best_diagonal_of_wide_samples(kind, trace) -> None:
     if trace == 0.0:
         _, residual = scipy.optimize.nnls(squares, listed.targets)
         assert np.linalg.norm(squares @ a - listed.targets) == pytest.approx(residual, rel=1e-6)
-    # The weight from which on the metric is diagonal: the largest entry of M at its residuals.
+    # The least weight with a diagonal metric: the largest entry of M at its residuals.
     M = listed.adjoint(listed.residuals(np.diag(a)) / listed.count)
     np.fill_diagonal(M, 0.0)
     assert diagonal_from(kind(X, labels), trace) == pytest.approx(abs(M).max(), rel=1e-9)
@@ -94,7 +94,7 @@ def test_the_value_of_the_first_start_counts_every_term(monkeypatch) -> None:
 @pytest.mark.parametrize("trace", [0.0, 0.05])
 @pytest.mark.parametrize("size", [0.01, 1.0, 30.0])
 def test_the_bound_of_weights_in_the_box(rng, trace, size) -> None:
-    """Judged by the definition: the box holds ``M(w)`` off the diagonal, which leaves a diagonal slack."""
+    """Checked by the definition: the box holds ``M(w)`` off the diagonal, which leaves a diagonal slack."""
     X, labels = classes(6, 8, 12)
     loss = all_pairs(X, labels)
     tau = 0.02

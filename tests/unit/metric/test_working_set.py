@@ -24,7 +24,7 @@ def working_problem(features: list[int]) -> WorkingProblem:
     return WorkingProblem(objective, np.array(features), 0.1 * np.eye(len(features)))
 
 
-def test_idle_features_leave_without_a_change_of_the_optimum() -> None:
+def test_unused_features_are_removed_without_a_change_of_the_optimum() -> None:
     work = working_problem([0, 5, 6])
     work.solve(1e-8, tick=lambda: True)
     before = work.fun
@@ -66,7 +66,7 @@ def test_the_accuracy_is_relative_to_the_value(unit: float) -> None:
 
 @pytest.mark.parametrize("iterations", [1, 3])
 def test_points_with_exact_zeros_are_semidefinite_from_the_beginning(iterations: int) -> None:
-    """Whenever it is stopped: what ADMM has thresholded is lifted on its diagonal until it is psd."""
+    """Whenever it is stopped: the diagonal of the thresholded matrix of ADMM is increased until it is psd."""
     work = working_problem([0, 1, 2, 3, 5])
     left = iterations
 
@@ -77,7 +77,7 @@ def test_points_with_exact_zeros_are_semidefinite_from_the_beginning(iterations:
 
     assert not work.solve(1e-8, tick)
     B = work.admm.B
-    assert np.linalg.eigvalsh(B)[0] < -1e-6  # there is something to lift
+    assert np.linalg.eigvalsh(B)[0] < -1e-6  # the lift is needed
     lifted = work.sparse_point
     assert np.linalg.eigvalsh(lifted)[0] >= -1e-15
     off = ~np.eye(len(B), dtype=bool)

@@ -35,7 +35,7 @@ def test_radius_of_a_nearly_exact_certificate(wrap):
     assert found.margin == pytest.approx(1.0 - TOUCHING, rel=1e-14)
     assert found.residual == pytest.approx(e, rel=1e-14)
     assert found.radius == pytest.approx((1.0 - TOUCHING) / e, rel=1e-13)
-    # The claim is true and cannot be sharpened: these multipliers say nothing about the point -1/e.
+    # The claim is true and cannot be sharpened: these multipliers do not exclude the point -1/e.
     assert found.radius <= 1.0 / e
 
 

@@ -36,7 +36,7 @@ def test_nonconvex_programs_raise_an_error(rng):
 
 
 def test_programs_without_a_solution_have_a_certificate(rng):
-    """Whatever the engine says: its vectors are checked, and they are what is returned."""
+    """Whatever status the engine returns, its vectors are checked, and they are the ones returned."""
     A = [[1.0, 0.0], [1.0, 0.0]]
     for P in (np.eye(2), None):
         empty = QuadraticProgram.of(
@@ -56,7 +56,7 @@ def test_programs_without_a_solution_have_a_certificate(rng):
 
 
 def test_variables_leave_their_bounds_where_rows_require_it():
-    """``2 a - 2 b - c = 0`` at a = b + 1e-7 / 2, both fixed: only c, at its bound 0, can make up for it."""
+    """``2 a - 2 b - c = 0`` at a = b + 1e-7 / 2, both fixed: only c, at its bound 0, can satisfy the row."""
     A, x = np.array([[2.0, -2.0, -1.0]]), np.array([0.5 + 0.5e-7, 0.5, 0.0])
     box = x.copy(), np.array([x[0], x[1], np.inf])
     program = QuadraticProgram.of(None, [-1.0, -1.0, 1.0], A, [0.0], [0.0], *box)
@@ -72,7 +72,7 @@ def test_rounding_in_columns_without_a_side_is_removed():
     np.testing.assert_array_equal(
         made_feasible(program_composite(program), x, 1e-9), np.array([0.0, 7.0])
     )
-    # Where the value would change it is no rounding: a point is not moved to the apex of a cone.
+    # A violation whose removal changes the value is not rounding: no point is moved to the apex of a cone.
     steep = QuadraticProgram.of(None, [1e14, 1.0], A, *rows, [0.0, 0.0])
     assert made_feasible(program_composite(steep), x, 1e-9)[0] != 0.0
 

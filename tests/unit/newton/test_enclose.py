@@ -37,12 +37,12 @@ def exact_quadratic(P, q, x):
     return value, gradient
 
 
-def assert_encloses(found, value, gradient, timid=1e3):
+def assert_encloses(found, value, gradient, factor=1e3):
     assert abs(Fraction(found.value.value) - value) <= Fraction(found.value.error)
     for mine, error, exact in zip(found.gradient, found.error, gradient, strict=True):
         assert abs(Fraction(mine) - exact) <= Fraction(error)
     scale = float(np.abs(found.gradient).max()) + 1e-300
-    assert found.error.max() <= timid * EPS * scale
+    assert found.error.max() <= factor * EPS * scale
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -65,7 +65,7 @@ def test_least_squares(rng, sparse):
 
 
 def test_least_squares_with_cancellation(rng):
-    """Where the residual is all rounding the error must say so."""
+    """Where the residual is nothing but rounding, the error bound must be as large."""
     B, x = rng.standard_normal((9, 4)), rng.standard_normal(4)
     f = least_squares(B, B @ x)
     found = f.enclose(x)
@@ -76,15 +76,15 @@ def test_least_squares_with_cancellation(rng):
     )
 
 
-def assert_is_below(found, f, x, at, timid=1e-12):
-    """The value and slope at x are of a linear function below f, with all of its error, that touches f at x.
+def assert_is_below(found, f, x, at, factor=1e-12):
+    """Assert that value and slope at x, less their errors, define a linear minorant of f that touches f at x.
 
     ``f`` takes a list of rational numbers and returns one; ``at`` are other points.
     """
     scale = abs(found.value.value) + float(np.abs(x) @ np.abs(found.gradient))
     touching = f(rational(x)) - Fraction(found.value.value)
-    assert -Fraction(found.value.error) <= touching <= timid * scale
-    assert found.value.error <= timid * scale
+    assert -Fraction(found.value.error) <= touching <= factor * scale
+    assert found.value.error <= factor * scale
     for z in at:
         step = [a - b for a, b in zip(rational(z), rational(x), strict=True)]
         slopes = zip(found.gradient, found.error, step, strict=True)

@@ -1,4 +1,4 @@
-"""The root of an increasing slope: exact for piecewise linear ones, and distinguished from none."""
+"""The root of an increasing slope: exact for piecewise linear slopes, an error where there is none."""
 
 import numpy as np
 import pytest
@@ -62,7 +62,7 @@ def test_a_slope_that_jumps_past_its_root_is_bisected():
     assert t == pytest.approx(0.3, abs=1e-12)
 
 
-def test_descent_without_end():
+def test_unbounded_descent():
     with pytest.raises(UnboundedBelow):
         least_along(lambda t: (-1.0, 0.0), -1.0, 0.5, evaluations=200)
 

@@ -120,7 +120,7 @@ def test_charge_covers_the_gain_of_a_violation(rng):
     ):
         charge = violation_charge(problem, x, best.multipliers)
         assert problem.smooth.value(x) + charge >= best.fun * (1 - 1e-10)
-    # Leaving all tight rows equally gains what is charged, to first order.
+    # Violating all tight rows equally decreases f by the charge, to first order.
     tight = best.multipliers[0] > 1e-9
     d = np.linalg.lstsq(A[tight], np.ones(tight.sum()), rcond=None)[0]
     x = best.x + 1e-6 * d
@@ -160,13 +160,13 @@ def test_rows_with_one_entry_absorb_the_slope_as_bounds_do():
     assert found.slope == 0.0
     assert found.value <= -11.0
     assert found.value == pytest.approx(-11.0, rel=1e-13)
-    # A slope in the direction in which there is no bound stays.
+    # The slope of a variable without a bound remains.
     free = composed(linear(np.array([3.0, 2.0])), [(interval(lower, upper), A)])
     assert lower_bound(free, np.array([1.0, 0.0]), [np.zeros(3)]).slopes[1] == pytest.approx(2.0)
 
 
 def test_rows_imply_the_bounds_that_absorb_slopes():
-    """Transport: u_i + v_j may exceed c_ij by what is left, at a cost of that times the smaller mass."""
+    """Transport: where u_i + v_j exceeds c_ij, the bound loses the excess times the smaller mass."""
     cost = np.array([1.0, 2.0, 3.0, 1.0])
     E = np.array([[1.0, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]])
     mass = np.array([0.25, 0.75, 0.5, 0.5])
@@ -179,12 +179,12 @@ def test_rows_imply_the_bounds_that_absorb_slopes():
     )  # reduced costs -1e-6, 3, -1e-6, 0; <mass, v> = 1.5 + 0.5e-6
     bound = lower_bound(problem, x, [v, np.zeros(4)])
     assert bound.slope == 0.0
-    # x_11 <= 1/4 and x_21 <= 1/2, and the point is worth 1.5
+    # x_11 <= 1/4 and x_21 <= 1/2, and the value of the point is 1.5
     assert bound.value == pytest.approx(1.5 + 0.5e-6 - (0.25 + 0.5) * 1e-6, abs=1e-12)
 
 
 def test_positive_costs_bound_the_variables_of_a_path():
-    """No row bounds the flow around a cycle; its cost does."""
+    """No row bounds the flow around a cycle, but its cost does."""
     arcs = np.array([[1.0, 1, 0, -1], [-1, 0, 1, 0], [0, -1, -1, 1]])
     cost, sides = np.array([1.0, 3.0, 1.0, 1.0]), np.array([1.0, 0.0, -1.0])
     rows = (interval(sides, sides), arcs)
@@ -192,7 +192,7 @@ def test_positive_costs_bound_the_variables_of_a_path():
     v = -np.array([2.0, 1.0, -1e-9])  # the second arc's reduced cost is -1e-9
     bound = lower_bound(problem, np.array([1.0, 0, 1.0, 0]), [v, np.zeros(4)])
     assert bound.slope == 0.0
-    # The ceiling is 4, and an arc of cost 1 carries no more than that.
+    # The optimum is at most 4, and so is the flow on an arc of cost 1.
     assert bound.value == pytest.approx(2.0 + 1e-9 - 4e-9, abs=1e-12)
 
 

@@ -183,7 +183,7 @@ def test_a_constant_with_a_unit_is_detected(rng):
 
 
 def test_counts_of_newton_steps(rng):
-    """Deterministic, so they can gate: a change that needs more steps has to argue for them."""
+    """Counts are deterministic, so the test limits them: a change that needs more steps has to justify it."""
     B, b, A, upper = half_spaces(rng, 40, 400)
     assert solve(composed(least_squares(B, b), [(interval(upper=upper), A)])).steps <= 50
     q, A, upper = linear_program(rng, 40, 200)
@@ -260,7 +260,7 @@ def test_multipliers_that_cancel_where_the_objective_is_flat(unit):
 
 
 def test_outer_steps_without_newton_steps_are_bounded(monkeypatch):
-    """At a minimum that is feasible no step is made, and the same state would come back for ever."""
+    """At a feasible minimum no step is made, and the same state would repeat without end."""
     problem = composed(squared_distance(np.zeros(1)), [(interval(upper=np.ones(1)), None)])
     states = list(iterate(problem, settings=Settings(max_steps=40)))
     assert len(states) == 40 and states[-1].steps == 0
@@ -315,7 +315,7 @@ def test_a_norm_counts_in_the_value_and_in_the_gap():
 
 
 def test_comparisons_of_outcomes_include_the_charge():
-    """A point that has gained by its violation is not the better one for a smaller gap."""
+    """A point whose violation lowers its value is not better for its smaller gap."""
     bound = Bound.everywhere(1.0)
 
     def outcome(charge, fun):

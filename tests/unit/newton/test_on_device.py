@@ -1,4 +1,4 @@
-"""Newton's method on data of a device: the same steps, the same answers, and bounds that hold there too.
+"""Newton's method on data of a device: the same steps and answers, and valid bounds.
 
 Arrays of array-api-strict stand in for those of a device, so that every machine tests the code; other
 libraries run it where they are installed.
@@ -76,7 +76,7 @@ PROBLEMS: dict[str, Callable[[Make], lopro.Problem]] = {
 
 @pytest.fixture
 def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every array counts as one of a device, and as too large to be copied for an engine."""
+    """Every array is treated as one of a device, and as too large to be copied for an engine."""
     monkeypatch.setattr("lopro.maps.host._ENGINE_BYTES", 0)
     for module in ("maps.host", "methods.second_order.forms"):
         monkeypatch.setattr(f"lopro.{module}.on_host", lambda x: False)

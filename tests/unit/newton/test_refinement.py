@@ -24,7 +24,7 @@ def share(factor: float) -> Callable[[np.ndarray], np.ndarray]:
 
 @pytest.mark.parametrize(("factor", "products"), [(1.0, 1), (1.0 - 1e-6, 2), (0.9, 10), (0.6, 26)])
 def test_refinement_ends_where_the_residual_is_small(factor: float, products: int) -> None:
-    """Each takes its share of the error, and one product is made for each check."""
+    """Each correction removes its share of the error, and each check takes one product."""
     system = RowSpaceSystem(3)
     x = refined(system, share(factor), PIECES, 0.5, RHS)
     np.testing.assert_allclose(x, (1.0 - (1.0 - factor) ** products) * SOLUTION, rtol=1e-13)
@@ -32,7 +32,7 @@ def test_refinement_ends_where_the_residual_is_small(factor: float, products: in
 
 
 def test_a_correction_that_does_not_halve_the_residual_is_the_last() -> None:
-    """The second solve takes 95 % of the error, the third 40 % of what is left: that one is not taken."""
+    """The second solve removes 95 % of the error, the third 40 % of the rest: it is not applied."""
     system, shares = RowSpaceSystem(3), iter([0.9, 0.95, 0.4])
     x = refined(system, lambda r: share(next(shares))(r), PIECES, 0.5, RHS)
     np.testing.assert_allclose(x, (1.0 - 0.1 * 0.05) * SOLUTION, rtol=1e-13)

@@ -142,7 +142,7 @@ def test_columns_without_entries_have_the_product_zero():
 
 @pytest.mark.parametrize("unit", [1.0, 2.0**30, 2.0**-30])
 def test_rounding_of_a_row_is_that_of_its_terms(unit):
-    """``x_1 - x_2 >= 1`` at 1e8: the row is as wrong as its terms are long, whatever other entries are."""
+    """``x_1 - x_2 >= 1`` at 1e8: the error of a row is relative to its terms, not to other entries."""
     rows = (interval(lower=np.full(1, unit)), np.array([[1.0, -1.0, 0.0]]))
     problem = composed(linear(np.array([0.0, 0.0, 1e-3 * unit])), [rows])
     x = 1e8 * unit * np.array([1.0, 1.0, 0.0])

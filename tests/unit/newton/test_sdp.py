@@ -56,7 +56,7 @@ def test_both_kinds_of_blocks(rng, engine):
 
 
 def test_bound_holds_for_any_multipliers_and_is_sharp(rng):
-    """Weak duality with multipliers from anywhere; some X reaches it, so it is not too cautious either."""
+    """Weak duality for arbitrary multipliers; the bound is attained, so it is not too loose either."""
     program, (X, x), y = random_program(rng)
     judge = Judge(program)
     for size in (0.0, 0.1, 1.0, 10.0):
@@ -76,10 +76,10 @@ def test_trace_bounds(rng):
     assert Judge(max_cut(5, CYCLE)).trace_bound == pytest.approx(5.0, rel=1e-9)
     assert Judge(max_cut(5, CYCLE)).trace_bound >= 5.0
     assert Judge(theta(5, CYCLE)).trace_bound == pytest.approx(1.0, rel=1e-9)
-    # X_11 = 1 says nothing about X_22.
+    # X_11 = 1 does not bound X_22.
     free = SemidefiniteProgram.dense(np.eye(2), [unit(2, 0, 0)], [1.0])
     assert Judge(free).trace_bound == math.inf
-    # <diag(1, 3), X> = 6: the trace is at most 6, which A*z >= I shows with z = 1.
+    # <diag(1, 3), X> = 6: the trace is at most 6, which A*z >= I proves with z = 1.
     weighted = SemidefiniteProgram.dense(np.eye(2), [np.diag([1.0, 3.0])], [6.0])
     assert 6.0 <= Judge(weighted).trace_bound < 7.0 or Judge(weighted).trace_bound == math.inf
 
@@ -100,7 +100,7 @@ def test_violations_are_measured_and_charged():
 
 
 def test_a_bound_without_trace_bound_states_its_radius():
-    """The cost has an eigenvalue of -1e-9 that no multiplier can mend: the bound is for some traces only."""
+    """The cost has an eigenvalue of -1e-9 that no multiplier raises: the bound is for limited traces only."""
     program = SemidefiniteProgram.dense(np.diag([1.0, -1e-9]), [unit(2, 0, 0)], [1.0])
     bound = Judge(program).dual(np.array([1.0]))
     assert bound.slope == pytest.approx(1e-9, rel=1e-5)
@@ -121,7 +121,7 @@ def test_an_infeasible_program(engine):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_an_unbounded_program(engine):
-    """X_22 is free and costs -1."""
+    """X_22 is not bounded by any row, and its cost is -1."""
     program = SemidefiniteProgram.dense(np.diag([1.0, -1.0]), [unit(2, 0, 0)], [1.0])
     found = solve(program, engines=(engine,))
     assert found.status is Status.UNBOUNDED
@@ -134,7 +134,7 @@ def test_an_unbounded_program(engine):
 def test_wrong_rays_prove_nothing():
     program = SemidefiniteProgram.dense(np.diag([1.0, -1.0]), [unit(2, 0, 0)], [1.0])
     judge = Judge(program)
-    assert judge.unbounded([np.diag([1.0, 0.0])]) == 0.0  # it costs
+    assert judge.unbounded([np.diag([1.0, 0.0])]) == 0.0  # the cost increases along it
     assert judge.unbounded([np.diag([0.5, 1.0])]) == pytest.approx(1.0, rel=1e-6)  # 0.5 / 0.5
     assert judge.unbounded([np.diag([0.0, 1.0])]) >= 1e10
     assert judge.empty(np.array([-1.0])).radius == 0.0
@@ -164,7 +164,7 @@ def test_faces_are_reduced_and_the_bound_is_for_the_original(rng):
 
 
 def test_an_interior_point_of_the_dual_removes_the_slope():
-    """The dual allows for y <= 1; a share of y = 0.5 brings 1 + 1e-6 back, and no farther than needed."""
+    """The dual requires y <= 1: 1 + 1e-6 is moved towards the interior point 0.5, no farther than needed."""
     program = SemidefiniteProgram.dense(np.eye(2), [unit(2, 0, 0)], [1.0])
     search = SemidefiniteSearch(program, 1e-6, 1.0, lambda: False)
     X = (np.diag([1.0, 0.0]),)
@@ -180,20 +180,20 @@ def test_an_interior_point_of_the_dual_removes_the_slope():
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_only_semidefinite_rows_define_faces(rng, sign):
-    """X_12 = 0 confines nothing, and neither does a row with eigenvalues of both signs."""
+    """X_12 = 0 defines no face, and neither does a row with eigenvalues of both signs."""
     Q, _ = np.linalg.qr(rng.standard_normal((4, 4)))
     mixed = (Q * [1.0, 1.0, -1.0, 0.0]) @ Q.T
     rows = [unit(4, 0, 1), sign * 0.5 * (mixed + mixed.T), np.eye(4)]
     program = SemidefiniteProgram.dense(np.eye(4), rows, [0.0, 0.0, 1.0])
     assert reduced(program).program.blocks[0].size == 4
-    shows = sign * np.outer(Q[0], Q[0])
-    program = SemidefiniteProgram.dense(np.eye(4), [*rows, shows], [0.0, 0.0, 1.0, 0.0])
+    semidefinite = sign * np.outer(Q[0], Q[0])
+    program = SemidefiniteProgram.dense(np.eye(4), [*rows, semidefinite], [0.0, 0.0, 1.0, 0.0])
     face = reduced(program)
     assert face.program.blocks[0].size == 3 and face.dropped == ((3, 0, sign),)
 
 
 def test_a_run_that_cannot_succeed_ends():
-    """An accuracy below rounding, no time limit: it has to notice."""
+    """An accuracy below rounding and no time limit: the run has to end by itself."""
     found = solve(theta(5, CYCLE), 1e-17, scale=0.0)
     assert found.status is Status.STALLED
     assert found.fun == pytest.approx(-math.sqrt(5.0), rel=1e-6)
@@ -279,7 +279,7 @@ def test_bad_input():
 
 
 def test_rows_that_x_cannot_change_are_left_out():
-    """Where X vanishes, or is indefinite after a correction, rows have no size to be divided by."""
+    """Where X vanishes, or is indefinite after a correction, rows have no norm to be divided by."""
     rows = [np.diag([1.0, 0.0]), np.diag([0.0, 1.0])]
     program = SemidefiniteProgram.dense(np.eye(2), rows, [1.0, 1.0])
     (X,) = onto_rows(program, [np.diag([0.9, 0.0])], lambda: False)

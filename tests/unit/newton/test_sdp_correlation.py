@@ -1,4 +1,4 @@
-"""The nearest correlation matrix: known answers, independently judged certificates, difficult demands."""
+"""The nearest correlation matrix: known answers, independently checked certificates, difficult instances."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -116,7 +116,7 @@ def test_entries_that_exclude_each_other(rng):
 
 
 def test_bound_is_below_every_feasible_value_for_any_multipliers(rng):
-    """Not only at the solution: weak duality, with multipliers from anywhere."""
+    """Not only at the solution: weak duality for arbitrary multipliers."""
     n = 12
     G, w = noisy(rng, n), rng.uniform(0.5, 2.0, n)
     best = nearest_correlation(G, w)
@@ -155,8 +155,8 @@ def test_nearly_singular_matrices_are_not_proved_definite(rng, there):
     assert not is_above(X, 0.1 + 1e-12) and not is_above(X, 0.11)
 
 
-def test_a_wrong_factor_of_a_device_proves_nothing(rng, monkeypatch):
-    """What proves is the residual of the factor, not that some factorisation came to its end."""
+def test_a_wrong_factor_from_a_device_proves_nothing(rng, monkeypatch):
+    """The proof is the residual of the factor, not the completion of a factorisation."""
     Q, _ = np.linalg.qr(rng.standard_normal((30, 30)))
     X = (Q * np.linspace(-1e-9, 1.0, 30)) @ Q.T
     lifted = np.linalg.cholesky(0.5 * (X + X.T) + 2e-9 * np.eye(30))

@@ -51,8 +51,8 @@ def test_sdplib(name, value):
     assert found.lower_bound <= -value * (1.0 - 1e-6 * math.copysign(1.0, value))
 
 
-def test_hinf1_has_a_program_without_numbers():
-    """Its blocks are matrices only: the least entry of an empty block is not used."""
+def test_hinf1_without_diagonal_blocks():
+    """All its blocks are matrices: the least entry of an empty diagonal block is not used."""
     path = DATA / "hinf1.dat-s"
     if not path.exists():
         pytest.skip(f"no {path}: set LOPRO_DATA to a folder with sdplib/*.dat-s")

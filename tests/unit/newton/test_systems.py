@@ -111,7 +111,7 @@ def test_bands_of_every_width_and_any_order(rng):
 
 
 def test_choice(rng):
-    """What fits: by sparsity, by the number of rows, by size, by what is known of the maps."""
+    """The system is chosen by sparsity, number of rows, size, and the kind of the maps."""
     wide, tall = np.ones((3, 400)), np.ones((500, 400))
     narrow = Gram(differences(400), np.ones(399))
 
@@ -137,7 +137,7 @@ def test_operators_are_assembled_where_small(rng):
 
 
 def test_sparse_matrices_that_fill_up_use_products(rng):
-    """A random graph has factors that are as good as dense; a chain and an arrow have not."""
+    """The factors of a random graph are almost dense; those of a chain and an arrow are sparse."""
     n = 12000
     entries = (rng.standard_normal(4 * n), (rng.integers(0, n, 4 * n), rng.integers(0, n, 4 * n)))
     random = scipy.sparse.coo_array(entries, shape=(n, n)).tocsr()

@@ -1,4 +1,4 @@
-"""ADMM on terms: exact optima, other solvers and libraries, units, and bounds that are true."""
+"""ADMM on terms: exact optima, other solvers and libraries, units, and valid bounds."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_linear_and_quadratic_terms_are_not_scaled() -> None:
     assert ours.certificate.lower_bound <= other.fun + 1e-9
     g = Linear(np.array([1.0, 1.0, -1.0, -1.0])) + 2.0 * TotalVariation(4)
     box = Box(np.zeros(4), np.ones(4))
-    # Lifting the upper two gains 2 and costs one jump of 2: nothing is better than nothing.
+    # Raising the last two entries decreases the linear term by 2 and adds a jump of weight 2: 0 is optimal.
     result = lopro.solve(Problem(g, box), method=ADMM(), tol=1e-6)
     assert abs(result.fun) <= 1e-6 and result.certificate.lower_bound >= -1e-5
 
@@ -220,7 +220,7 @@ SOLUTIONS = [
 @pytest.mark.parametrize("gap", [1e-6, 1e9])
 @pytest.mark.parametrize("which", range(4))
 def test_no_multipliers_prove_more_than_the_optimum(which: int, gap: float) -> None:
-    # With a gap that allows any residual, it is charged instead of reduced.
+    # A gap that allows any residual: it is subtracted from the bound instead of reduced.
     problem, optimum = problems()[which]
     parts, rng = SplitTerms.of(problem, (4,)), np.random.default_rng(which)
     state = first_state(parts, np.zeros(4), 1.0)
@@ -236,7 +236,7 @@ def test_no_multipliers_prove_more_than_the_optimum(which: int, gap: float) -> N
         assert found is not None and found.value <= optimum * (1.0 + 1e-13)
         best = max(best, found.value)
         below = bound_from(parts, moved, gap, (100.0, found.value - 1.0), problem.constraint)
-        assert below.value == found.value - 1.0  # points farther out may have as little
+        assert below.value == found.value - 1.0  # points farther out may have values as low
         around = bound_from(parts, moved, gap, (math.inf, math.inf), problem.constraint)
         assert around is not None
         local = around.bound(x)
@@ -246,7 +246,7 @@ def test_no_multipliers_prove_more_than_the_optimum(which: int, gap: float) -> N
         assert best >= optimum * (1.0 - 1e-5)
 
 
-def test_multipliers_are_those_of_the_user() -> None:
+def test_multipliers_are_those_of_the_problem_as_posed() -> None:
     ball = ResidualBall(as_operator(np.eye(4)), STEP, 1.0)
     result = lopro.solve(Problem(TotalVariation(4), ball), method=ADMM(), tol=1e-8)
     assert result.multipliers is not None
@@ -272,7 +272,7 @@ def test_penalties_do_not_change_the_multipliers() -> None:
      Huber(0.3), Nuclear((2, 2))],
     ids=lambda atom: type(atom).__name__,
 )  # fmt: skip
-def test_gauges_lead_to_the_boundary(atom: object) -> None:
+def test_gauges_scale_to_the_boundary_of_the_domain(atom: object) -> None:
     v = np.random.default_rng(4).standard_normal(4)
     size = atom.gauge(v)
     assert math.isfinite(atom.conjugate(v * ((1.0 - 1e-12) / size)))
@@ -280,7 +280,7 @@ def test_gauges_lead_to_the_boundary(atom: object) -> None:
     assert atom.gauge(3.0 * v) == pytest.approx(3.0 * size)
 
 
-def test_gauges_where_no_factor_helps() -> None:
+def test_gauges_are_infinite_where_no_multiple_is_in_the_domain() -> None:
     assert math.isinf(L1(1.0, negative=0.0).gauge(np.array([0.5, -0.1])))
     assert math.isinf(L1(np.array([1.0, 0.0])).gauge(np.array([0.5, 0.1])))
     assert L1(np.array([1.0, 0.0])).gauge(np.array([0.5, 0.0])) == 0.5
@@ -289,7 +289,7 @@ def test_gauges_where_no_factor_helps() -> None:
 # Choice and refusals.
 
 
-def test_auto_takes_it_for_operators_and_reports_it() -> None:
+def test_auto_uses_admm_for_operators_and_reports_it() -> None:
     problem = Problem(TotalVariation((8, 8)), ResidualBall(as_operator(blur(8)), picture(8), 0.1))
     result = lopro.solve(problem, tol=1e-3)
     assert result.success and "-> ADMM" in result.method
@@ -316,7 +316,7 @@ def test_small_or_sparse_matrices_are_solved_by_other_methods() -> None:
     assert isinstance(lopro.Auto().choose(by_products), ADMM)
 
 
-def test_problems_that_it_cannot_solve_are_refused() -> None:
+def test_unsupported_problems_are_refused() -> None:
     smooth = lopro.objectives.Logistic(np.eye(2), np.array([1.0, -1.0]))
     with pytest.raises(MissingCapabilityError, match="prox"):
         ADMM().check(Problem(smooth + lopro.objectives.L1Norm(shape=(2,))))
@@ -361,7 +361,7 @@ def test_other_libraries_give_the_same_answer(library: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("unit", [1e-9, 1e9])
 def test_trends_are_found_in_other_units(unit: float) -> None:
-    """In large units the conic solver takes this objective for unbounded: the next method finds it."""
+    """In large units the conic solver reports this objective unbounded: the next method solves it."""
     rng = np.random.default_rng(0)
     y = np.cumsum(np.repeat(rng.standard_normal(20), 100)) / 50 + 0.3 * rng.standard_normal(2000)
     D = scipy.sparse.diags_array([1.0, -2.0, 1.0], offsets=[0, 1, 2], shape=(1998, 2000)).tocsr()

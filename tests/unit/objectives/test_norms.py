@@ -221,7 +221,7 @@ def test_completion_is_found_and_proved_and_its_iterations_are_few(noise: float)
 
 
 def test_two_sided_bounds_are_complemented() -> None:
-    """Known entries up to an error: the bound must come from the right side of each."""
+    """Known entries up to an error: the bound must use the right side of each."""
     L, mask = completion(20, 2)
     tight = Problem(NuclearNorm((20, 20)), Affine.entries(mask, L[mask], L[mask]))
     loose = Problem(NuclearNorm((20, 20)), Affine.entries(mask, L[mask] - 0.1, L[mask] + 0.1))

@@ -111,7 +111,7 @@ def test_the_penalised_lasso_is_certified(lam: float, rng: Any) -> None:
 
 
 def test_losses_over_rows_and_boxes(rng: Any) -> None:
-    """A fairness row and a box around a support vector machine, against CVXPY."""
+    """A support vector machine with a fairness row and a box, against CVXPY."""
     cp = pytest.importorskip("cvxpy")
     X, y, b, counts = data(rng)
     row, box = rng.standard_normal((1, 5)), lc.Box(np.full(5, -0.4), np.full(5, 0.4))
@@ -174,9 +174,10 @@ def test_no_method_is_tried_twice(rng: Any) -> None:
 
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
 def test_losses_without_smooth_part_take_few_steps(unit: float) -> None:
-    """Penalties are measured by how far kinks are from zero, in the units of the data.
+    """Penalties are scaled by the distance of kinks from zero, in the units of the data.
 
-    By how far a step of 1 moves zero, they were too large by the number of samples: 1771 and 5000 steps.
+    Scaled by the way that a step of 1 moves zero, they are too large by the number of samples: 1771 and
+    5000 steps.
     """
     rng = np.random.default_rng(7)
     X = rng.standard_normal((400, 60))

@@ -1,4 +1,4 @@
-"""Emptiness is claimed from checked multipliers: never wrongly, and wherever they prove it."""
+"""Emptiness is claimed from checked multipliers: never wrongly, and whenever they prove it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_weights_of_the_wrong_sign_prove_nothing():
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_a_ball_and_a_half_space(unit):
-    """``|2 x| <= 2`` and ``x1 >= height``; the multiplier of the ball is as long as its head."""
+    """``|2 x| <= 2`` and ``x1 >= height``; the multiplier of the ball is on the boundary of its cone."""
     ball = ball_rows(2.0 * np.eye(2), np.zeros(2), 2.0 * unit)
     for height, empty in ((1.1, True), (1.0 + 1e-8, True), (1.0, False), (0.9, False)):
         half = halfspace_rows(np.array([[-1.0, 0.0]]), np.array([-height * unit]))

@@ -51,7 +51,7 @@ class Case:
 
     @property
     def inside(self) -> Any:
-        """The deepest point of the ball."""
+        """Return the point of the ball farthest inside the half-space."""
         return self.y - 0.999 * self.sigma * self.a / np.linalg.norm(self.a)
 
     def holds(self, z: Any) -> bool:
@@ -179,8 +179,8 @@ def alternate(x: Any, projectors: list[Any]) -> Any:
 def test_dykstra_stays_constant_and_then_moves() -> None:
     """A triangle as a box and a half-space, its corner (1, 1) nearest to the point.
 
-    Alternating projections end at (0.6, 0.8). Dykstra's method rests there too, for 26 cycles, and then
-    moves on: a rule of standstill would return the wrong point.
+    Alternating projections end at (0.6, 0.8). Dykstra's method stays there, too, for 26 cycles,
+    and then moves on: a stopping rule for constant iterates would return the wrong point.
     """
     box = Polyhedron.box(np.zeros(2), np.ones(2))
     half = Polyhedron(np.array([[1.0, -2.0]]), np.array([-1.0]))
@@ -235,7 +235,7 @@ def test_single_precision_is_as_accurate_as_double(seed: int) -> None:
 
 
 def test_a_kinked_callable_and_a_polyhedron_take_one_outer_approximation() -> None:
-    """Not one in every cycle of Dykstra's method: far away that took a thousand times the work."""
+    """Not one in every cycle of Dykstra's method, which took a thousand times the work far away."""
     rng = np.random.default_rng(3)
     A, y = rng.standard_normal((20, 12)), rng.standard_normal(20)
     calls = 0

@@ -41,7 +41,7 @@ class Case:
         return HalfSpaces.from_system(self.C, self.b)
 
     def excess(self, z: Any) -> float:
-        """The largest violation as a distance, relative to the magnitudes at hand."""
+        """The largest violation as a distance, relative to the magnitudes of the terms."""
         lengths = np.linalg.norm(self.C, axis=1)
         rows = lengths > 0
         away = (self.C[rows] @ z - self.b[rows]) / lengths[rows]
@@ -84,7 +84,7 @@ def make(seed: int, d: int | None = None, m: int | None = None) -> Case:
 
 
 def twin(case: Case) -> Any:
-    """Try every set of at most d rows as equations; the nearest feasible answer is the one."""
+    """Try every set of at most d rows as equations; the nearest feasible point is the projection."""
     if case.excess(case.x) <= 0.0:
         return case.x
     best, nearest = np.inf, None
@@ -195,7 +195,7 @@ def test_repeated_projection_agrees_along_a_path(rng: Any) -> None:
 def test_repeated_projection_needs_the_active_set_alone(
     seed: int, rng: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Degenerate rows are met to 1e-12 only; to require their rounding would restart it each time."""
+    """Degenerate rows hold to 1e-12 only: requiring them to rounding would restart the method each time."""
     case = make(seed)
     project, direction = RepeatedProjection(case.halfspaces), rng.standard_normal(len(case.x))
     monkeypatch.setattr(module, "project_polyhedron", None)
@@ -229,7 +229,7 @@ def test_the_active_set_does_not_need_the_interior_point(seed: int) -> None:
     assert gap <= 1e-10 * size(case.x)
 
 
-def test_a_useless_interior_point_only_costs_time(monkeypatch: Any) -> None:
+def test_a_useless_interior_point_does_not_change_the_result(monkeypatch: Any) -> None:
     case = make(8)
     p = project_polyhedron(case.x, case.halfspaces)
     monkeypatch.setattr(module, "_interior_point", lambda H, slack: Face.empty(H.dimension))
@@ -254,7 +254,7 @@ def test_contradiction_below_the_resolution_of_the_check_is_not_called_empty() -
     H = HalfSpaces.from_system(np.array([[1.0], [-1.0]]), np.array([1.0, -1.0 - 1e-10]))
     with pytest.raises(ProjectionError):
         project_polyhedron(np.array([1.0 + 1e-9]), H)
-    # The same gap between walls around zero is as large as all that there is to compare it with.
+    # The same gap between walls around zero is as large as the data that it is compared with.
     around_zero = HalfSpaces.from_system(np.array([[1.0], [-1.0]]), np.array([0.0, -1e-10]))
     with pytest.raises(InfeasibleError):
         project_polyhedron(np.array([1e-9]), around_zero)

@@ -151,15 +151,15 @@ def test_a_start_orthogonal_to_the_answer_still_finds_it() -> None:
     assert values[0] == pytest.approx(-5.0, abs=1e-10)
 
 
-def _lie(X: Any, k: int, **_: Any) -> Any:
+def _wrong(X: Any, k: int, **_: Any) -> Any:
     return np.zeros(k), np.eye(len(X))[:, :k]
 
 
-def _give_up(X: Any, k: int, **_: Any) -> Any:
+def _failing(X: Any, k: int, **_: Any) -> Any:
     raise scipy.sparse.linalg.ArpackNoConvergence("no", np.zeros(0), np.zeros((len(X), 0)))
 
 
-@pytest.mark.parametrize("broken", [_lie, _give_up])
+@pytest.mark.parametrize("broken", [_wrong, _failing])
 def test_dense_fallback(broken: Any, monkeypatch: Any, rng: Any) -> None:
     """A partial solver that is wrong or fails is detected by the residual check."""
     X = rng.standard_normal((220, 220))

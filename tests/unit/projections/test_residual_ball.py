@@ -87,7 +87,7 @@ def make(seed: int) -> Case:
 
 
 def rounding(case: Case) -> float:
-    """What rounding does to a residual at these magnitudes."""
+    """Return the rounding error of a residual at these magnitudes."""
     largest = float(np.linalg.norm(case.A, 2)) * size(case.x) + float(np.linalg.norm(case.y))
     return 1e-14 * largest
 
@@ -203,7 +203,7 @@ def test_sparse_and_single_precision(rng: Any) -> None:
     q = project_residual_ball(single[2], linear_map(single[0]), single[1], 0.7)
     assert q.dtype == np.float32
     assert np.linalg.norm(single[0] @ q - single[1]) <= 0.7
-    # The target is eight roundings inside the ball, which the condition number amplifies in x.
+    # The target is eight units of rounding inside the ball, which the condition number amplifies in x.
     unit, condition = np.finfo(np.float32).eps, np.linalg.cond(single[0])
     assert np.linalg.norm(q - p) <= 16.0 * unit * condition * size(x)
 
@@ -227,7 +227,7 @@ def test_thin_balls_in_single_precision_are_not_made_thinner(wrap: Any, rng: Any
 def test_single_precision_measures_violations_in_double() -> None:
     A, y = np.array([[1.0, 1.0]], np.float32), np.array([2.0**24], np.float32)
     ball = ResidualBall(A, y, 0.5)
-    # In single precision 2^24 + 1 is 2^24, and the residual nothing.
+    # In single precision 2^24 + 1 is 2^24, and the residual is zero.
     assert ball.violation(np.array([2.0**24, 1.0], np.float32)) == 0.5 / (1e-6 * 2.0**24)
 
 
@@ -245,7 +245,7 @@ def test_empty_ball_is_an_error(wrap: Any) -> None:
 def test_a_small_residual_is_relative_to_its_terms(
     wrap: Any, out_of_reach: float, error: type[Exception]
 ) -> None:
-    """At x = 1 nothing but the unreachable part is left, be it rounding of y or not."""
+    """At x = 1 the residual is the part out of the range, whether it is rounding of y or not."""
     A, y = np.array([[1.0], [0.0]]), np.array([1.0, out_of_reach])
     with pytest.raises(error):
         project_residual_ball(np.array([1.0]), wrap(A), y, 0.0)
@@ -253,7 +253,7 @@ def test_a_small_residual_is_relative_to_its_terms(
 
 @pytest.mark.parametrize("wrap", [linear_map, lambda A: linear_map(aslinearoperator(A))])
 def test_ball_that_is_one_affine_set(wrap: Any) -> None:
-    """Sigma equals the least-squares residual: no interior, but a projection."""
+    """Sigma equals the least-squares residual: the ball has no interior, but a projection exists."""
     A = np.array([[2.0, 0.0], [0.0, 0.0]])
     p = project_residual_ball(np.array([5.0, 7.0]), wrap(A), np.array([0.0, 2.0]), 2.0)
     assert np.linalg.norm(p - np.array([0.0, 7.0])) <= 1e-5
@@ -270,7 +270,7 @@ def test_zero_map() -> None:
 
 
 def test_operator_is_never_turned_into_a_matrix(rng: Any) -> None:
-    """Only products reach the operator: one with a block would raise here."""
+    """Only products with vectors are used: one with a block of vectors would raise an error here."""
     A = rng.standard_normal((5, 9))
     only_products = LinearOperator(A.shape, matvec=lambda v: A @ v, rmatvec=lambda v: A.T @ v)
     p = project_residual_ball(np.ones(9), linear_map(only_products), np.zeros(5), 0.1)

@@ -60,7 +60,7 @@ def test_problems_over_it_have_the_optimum_of_vectors(box: bool) -> None:
     assert image.fun == pytest.approx(vector.fun, rel=2e-6)
 
 
-def test_basis_pursuit_of_matrices_is_not_taken_for_that_of_vectors() -> None:
+def test_basis_pursuit_of_matrices_is_distinguished_from_that_of_vectors() -> None:
     f = lopro.objectives.L1Norm(1.0, (3, 4))
     result = lopro.solve(lopro.Problem(f, ResidualBall(A, Y, 0.5, shape=(3, 4))))
     assert result.success

@@ -1,4 +1,4 @@
-"""Tracked eigenpairs: never too small, accurate where accepted, one product a call if changes are slow."""
+"""Tracked eigenpairs: never too small, accurate where accepted, one product for each small change."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_values_are_never_below_and_close_where_accepted(k, is_complex):
         assert (values <= true[:k] + 0.02 * scale).all()
 
 
-def test_a_matrix_that_changes_little_takes_one_product_a_call():
+def test_a_matrix_that_changes_little_takes_one_product_for_each_call():
     tracker = EigenpairTracker(1, 0.1)
     answers = [tracker.smallest(X) for X in walk(200, 60, 3)]
     assert all(answer is not None for answer in answers[10:])
@@ -167,7 +167,7 @@ def test_accuracies_out_of_range_are_errors(accuracy):
 
 
 @pytest.mark.parametrize("form", [MinEigenvalue(), KyFan(4)])
-def test_a_cone_that_follows_gives_minorants_of_the_exact_one(form):
+def test_a_cone_that_tracks_eigenpairs_gives_minorants_of_the_exact_one(form):
     followed, exact = PSDCone(100, form, accuracy=0.1), PSDCone(100, form)
     rng = np.random.default_rng(0)
     for X in walk(100, 15, 7):
@@ -182,7 +182,7 @@ def test_a_cone_that_follows_gives_minorants_of_the_exact_one(form):
 
 
 def test_other_matrices_are_decomposed():
-    # Too small for a block, a form that needs all pairs, and a matrix that jumps.
+    # A matrix too small for a block, a form that needs all eigenpairs, and an accuracy out of reach.
     for cone in (PSDCone(5, accuracy=0.1), PSDCone(100, Distance(), accuracy=0.1)):
         X = next(walk(cone.dim, 1, 9))
         assert cone.value(X) == pytest.approx(PSDCone(cone.dim, cone.form).value(X), rel=1e-12)
@@ -191,7 +191,7 @@ def test_other_matrices_are_decomposed():
     assert cone.value(X) == pytest.approx(-np.linalg.eigvalsh(X)[0], rel=1e-6)
 
 
-def test_the_geometry_stays_exact():
+def test_violations_and_projections_stay_exact():
     cone, X = PSDCone(100, accuracy=0.5), next(walk(100, 1, 13))
     d = np.sqrt(np.maximum(np.abs(X.diagonal()), 1e-6 * np.abs(X).max()))
     lowest = np.linalg.eigvalsh(X / np.outer(d, d))[0]
@@ -199,7 +199,7 @@ def test_the_geometry_stays_exact():
     assert np.linalg.eigvalsh(cone.project(X))[0] >= -1e-12
 
 
-def test_a_run_of_lopgd_spends_followed_pairs_and_one_decomposition_per_epoch(monkeypatch):
+def test_a_run_of_lopgd_uses_tracked_pairs_and_few_decompositions(monkeypatch):
     d = 100
     target = next(walk(d, 1, 15))
     f = lopro.objectives.SquaredDistance(target)
@@ -219,7 +219,7 @@ def test_a_run_of_lopgd_spends_followed_pairs_and_one_decomposition_per_epoch(mo
     assert np.linalg.eigvalsh(followed.x)[0] >= -1e-12
 
 
-def test_pairs_are_on_the_ledger():
+def test_computed_eigenpairs_are_counted():
     with counting(Counts()) as counts:
         EigenpairTracker(3, 0.1).smallest(np.eye(100))
     assert counts.eigenpairs == 3

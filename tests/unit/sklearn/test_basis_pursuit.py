@@ -21,7 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import lopro
 from lopro.sklearn import BasisPursuitDenoising
 
-# scikit-learn's checks try inputs that make it, and us, warn; what matters is what they assert.
+# scikit-learn's checks try inputs that cause warnings of both libraries; only their assertions matter.
 CHECKED = [
     BasisPursuitDenoising(),
     BasisPursuitDenoising(fit_intercept=False, warm_start=True),
@@ -66,7 +66,7 @@ def test_it_is_lopro_bpdn_on_centred_data(wide):
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize("intercept", [False, True])
 def test_the_lasso_of_the_same_residual_agrees(data, positive, intercept, request):
-    """``alpha = |X'r|_inf / n`` makes the Lasso's optimality conditions those of ours."""
+    """``alpha = |X'r|_inf / n`` makes the Lasso's optimality conditions equal to those of the estimator."""
     X, y = request.getfixturevalue(data)
     options = {"positive": positive, "fit_intercept": intercept}
     model = BasisPursuitDenoising(relative_sigma=0.3, tol=1e-10, **options).fit(X, y)
@@ -92,7 +92,7 @@ def test_the_relative_radius_is_measured_from_least_squares(tall, wide):
     assert model.score(X, y) == pytest.approx(1 - 0.2**2, abs=1e-6)
 
 
-def test_all_that_is_explained_may_go(tall):
+def test_the_largest_relative_radius_gives_zero_coefficients(tall):
     X, y = tall
     model = BasisPursuitDenoising(relative_sigma=1.0).fit(X, y)
     assert not model.coef_.any() and model.intercept_ == y.mean() and model.dual_gap_ == 0.0
@@ -167,7 +167,7 @@ def test_warm_start_uses_the_last_coefficients(wide):
     warm = BasisPursuitDenoising(method=lopro.LoPNAG(), tol=1e-5, warm_start=True).fit(X, y)
     assert warm.n_iter_ == first
     assert warm.fit(X, y).n_iter_ < first
-    warm.fit(X[:, :40], y)  # another number of features: there is nothing to start from
+    warm.fit(X[:, :40], y)  # another number of features: the last coefficients are not used
 
 
 def test_a_missing_certificate_is_a_warning(wide):
@@ -211,5 +211,5 @@ def test_inputs_are_not_changed(wide):
     np.testing.assert_array_equal(y, before[1])
 
 
-def test_lopro_has_the_room_without_an_import():
+def test_lopro_sklearn_is_available_without_an_import():
     assert lopro.sklearn.BasisPursuitDenoising is BasisPursuitDenoising

@@ -1,4 +1,4 @@
-"""Lasso, ElasticNet and their cross-validated forms: scikit-learn's checks, its answers, and true gaps."""
+"""Lasso, ElasticNet and their cross-validated forms: scikit-learn's checks, its answers, and valid gaps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CHECKED = [
 ]
 
 
-# scikit-learn's checks try inputs that make it, and us, warn; what matters is what they assert.
+# scikit-learn's checks try inputs that cause warnings of both libraries; only their assertions matter.
 @parametrize_with_checks(CHECKED)
 @pytest.mark.filterwarnings("default")
 def test_scikit_learn_accepts_it(estimator, check):
@@ -64,7 +64,7 @@ def test_it_is_scikit_learns_model(data, share, weighted, positive, intercept, s
     assert mine.intercept_ == pytest.approx(theirs.intercept_, abs=2e-6)
     used = s if weighted else np.ones(60)
     fun, best = (objective(m, X, y, used, 0.05, share) for m in (mine, theirs))
-    # The gap is a bound, in the units of scikit-learn's objective, and not an idle one.
+    # The gap is a bound, in the units of scikit-learn's objective, and a close one.
     assert fun - best <= mine.dual_gap_ <= 1e-10 * fun
     if not weighted:
         assert theirs.dual_gap_ >= 0.0
@@ -72,7 +72,7 @@ def test_it_is_scikit_learns_model(data, share, weighted, positive, intercept, s
     np.testing.assert_allclose(predicted, theirs.predict(X), atol=1e-5)
 
 
-def test_lasso_is_the_net_without_a_ridge(data):
+def test_lasso_is_the_elastic_net_without_a_ridge(data):
     X, y, _ = data
     lasso, net = Lasso(0.1, tol=1e-9).fit(X, y), ElasticNet(0.1, l1_ratio=1.0, tol=1e-9).fit(X, y)
     np.testing.assert_allclose(lasso.coef_, net.coef_, atol=1e-12)

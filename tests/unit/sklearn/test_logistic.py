@@ -1,4 +1,4 @@
-"""SparseLogisticRegression and its cross-validated form: checks of scikit-learn, its answers, true gaps."""
+"""SparseLogisticRegression and its cross-validated form: checks of scikit-learn, its answers, valid gaps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CHECKED = [
 ]
 
 
-# scikit-learn's checks try inputs that make it, and us, warn; what matters is what they assert.
+# scikit-learn's checks try inputs that cause warnings of both libraries; only their assertions matter.
 @parametrize_with_checks(CHECKED)
 @pytest.mark.filterwarnings("default")
 def test_scikit_learn_accepts_it(estimator, check):
@@ -71,7 +71,7 @@ def test_it_is_scikit_learns_model(data, share, weighted, intercept, sparse):
     used = s if weighted else np.ones(90)
     fun, best = (objective(m, X, y, used, 0.3, share) for m in (mine, theirs))
     assert fun <= best * (1.0 + 1e-12)
-    # The gap is a bound of what the optimum may be below, in the units of scikit-learn's objective.
+    # The gap bounds the distance from the optimum, in the units of scikit-learn's objective.
     assert 0.0 <= mine.dual_gap_ <= 1e-10 * fun
     np.testing.assert_allclose(mine.coef_, theirs.coef_, atol=1e-4)
     np.testing.assert_allclose(mine.intercept_, theirs.intercept_, atol=1e-4)
@@ -99,7 +99,7 @@ def test_the_gap_of_a_fit_that_was_cut_short_is_a_bound(data):
     assert 0.0 < excess <= short.dual_gap_
 
 
-def test_signs_warm_starts_and_precision(data):
+def test_positive_coefficients_warm_starts_and_precision(data):
     X, y, _ = data
     positive = SparseLogisticRegression(0.3, positive=True).fit(X, y)
     assert positive.coef_.min() == 0.0 and positive.coef_.any()
@@ -111,7 +111,7 @@ def test_signs_warm_starts_and_precision(data):
     assert single.coef_.dtype == single.intercept_.dtype == np.float32
 
 
-def test_several_classes_take_a_wrapper(data, rng):
+def test_several_classes_require_a_wrapper(data, rng):
     X, _, _ = data
     y = np.argmax(X[:, :3], axis=1)
     with pytest.raises(ValueError, match="OneVsRestClassifier"):

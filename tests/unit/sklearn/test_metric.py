@@ -85,12 +85,12 @@ def test_the_matrix_is_a_copy(data):
 def test_l1_makes_it_sparse(data):
     models = [SparseMetricLearner(l1=l1, tol=1e-6).fit(*data) for l1 in (1e-4, 0.05, 1.0)]
     matrices = [model.get_mahalanobis_matrix() for model in models]
-    # The last step of a solver may leave dust where there should be zeros.
+    # The last step of a solver may leave tiny entries where the solution is zero.
     counts = [np.count_nonzero(np.abs(A) > 1e-4 * A.max()) for A in matrices]
     assert counts[0] == 36 > counts[1] > counts[2] == 6
 
 
-def test_neighbours_profit():
+def test_nearest_neighbours_predict_better_with_a_learned_metric():
     X, y = load_wine(return_X_y=True)
     X = StandardScaler().fit_transform(X)
     noisy = np.hstack([X, 3.0 * np.random.default_rng(0).standard_normal((len(X), 30))])
@@ -143,7 +143,7 @@ def test_warm_start_begins_at_the_last_matrix(data, monkeypatch):
     model = SparseMetricLearner(l1=0.02, warm_start=True).fit(X, y)
     first = model.get_mahalanobis_matrix()
     model.fit(X, y)
-    model.fit(X[:, :4], y)  # another number of features: there is nothing to start from
+    model.fit(X[:, :4], y)  # another number of features: the last matrix is not used
     assert seen[0] is None and seen[2] is None
     np.testing.assert_array_equal(seen[1], first)
     assert len(model.get_mahalanobis_matrix()) == 4
@@ -180,7 +180,7 @@ def test_pairs_of_another_size_are_refused(data):
 
 @parametrize_with_checks(
     [
-        SparseMetricLearner(),  # Fitted again from its answer it ends within tol of it.
+        SparseMetricLearner(),  # Fitted again from its own solution, it ends within tol of it.
         SparseMetricLearner(l1=0.1, warm_start=True, tol=1e-9),
     ]
 )
@@ -189,7 +189,7 @@ def test_scikit_learn_accepts_it(estimator, check):
     check(estimator)
 
 
-def test_components_that_the_limit_leaves_no_time_for_come_at_their_first_use(data, monkeypatch):
+def test_components_beyond_the_time_limit_are_computed_at_their_first_use(data, monkeypatch):
     X, y = data
     learner = SparseMetricLearner(0.05, tol=1e-6, time_limit=60.0).fit(X, y)
     monkeypatch.setattr("lopro.sklearn.metric.current_deadline", lambda: Deadline(0.0))
@@ -198,7 +198,7 @@ def test_components_that_the_limit_leaves_no_time_for_come_at_their_first_use(da
     np.testing.assert_array_equal(late.transform(X), learner.transform(X))
     assert "components_" in vars(late)
     assert len(pickle.loads(pickle.dumps(late)).components_) == len(learner.components_)
-    late.fit(X[:, :4], y)  # nothing of the fit before is left
+    late.fit(X[:, :4], y)  # nothing of the previous fit remains
     assert late.components_.shape[1] == 4
 
 

@@ -29,7 +29,7 @@ def data(rng):
 
 
 @pytest.mark.parametrize("judge", [None, LogisticRegression()])
-def test_it_chooses_what_trying_by_hand_does(data, judge):
+def test_it_chooses_as_a_search_by_hand(data, judge):
     X, y = data
     model = SparseMetricLearnerCV([0.001, 1.0, 0.03], cv=3, tol=1e-7, estimator=judge).fit(X, y)
     np.testing.assert_array_equal(model.l1s_, [1.0, 0.03, 0.001])
@@ -55,7 +55,7 @@ def test_the_path_begins_where_the_metric_is_diagonal(data):
     )
 
 
-def test_every_fit_starts_from_the_one_before(data, monkeypatch):
+def test_every_fit_starts_from_the_previous_one(data, monkeypatch):
     starts = []
 
     def spy(*args, A0, **options):

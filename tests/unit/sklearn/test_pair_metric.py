@@ -27,7 +27,7 @@ def data(rng):
     return X, pairs, np.where(group[pairs[:, 0]] == group[pairs[:, 1]], 1, -1)
 
 
-def test_it_learns_what_the_other_learner_does(data):
+def test_it_learns_the_metric_of_the_other_learner(data):
     X, pairs, y = data
     one = SparsePairMetricLearner(l1=0.02).fit(X[pairs], y)
     other = SparseMetricLearner(l1=0.02).fit(X[pairs], y)
@@ -83,7 +83,7 @@ def test_labelled_indices(data):
 )
 @pytest.mark.parametrize("seed", range(5))
 def test_no_threshold_is_better_than_the_calibrated_one(options, quality, seed):
-    """Tried one after the other, ties and the ends of the range among them."""
+    """All thresholds are tried, including ties and the ends of the range."""
     rng = np.random.default_rng(seed)
     distances = rng.integers(0, 12, 40) / 4.0
     y = np.where(rng.random(40) < 1.0 / (1.0 + distances), 1, -1)
@@ -144,7 +144,7 @@ def test_bad_calls_are_named(data, call, words):
 
 
 def test_components(data):
-    """By rank, all of them, or the largest: then the matrix is what is left."""
+    """By rank, all of them, or the largest: the matrix is then of that rank."""
     X, pairs, y = data
     rank = SparsePairMetricLearner(l1=0.02).fit(X[pairs], y)
     A = rank.get_mahalanobis_matrix()
