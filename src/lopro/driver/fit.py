@@ -72,7 +72,7 @@ class Fit:
     >>> f = lopro.objectives.LeastSquares(np.eye(2), np.ones(2))
     >>> fit = lopro.NewtonMultipliers().fit(lopro.Problem(f))
     >>> fit.reason
-    'f has second derivatives at hand'
+    'f has second derivatives'
     """
 
     method: Method

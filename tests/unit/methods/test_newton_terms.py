@@ -288,7 +288,7 @@ def explained(f: Any, c: Any) -> str:
 def test_explain_names_newton_where_there_are_second_derivatives(rng: Any) -> None:
     A, labels, b, C, y = data(rng)
     ball, rows = ResidualBall(C, y, 4.0), Affine(C, -0.1, 0.1)
-    known = "1. NewtonMultipliers(): f has second derivatives at hand"
+    known = "1. NewtonMultipliers(): f has second derivatives"
     l1 = Scaled(0.1, L1Norm())
     operator = scipy.sparse.linalg.aslinearoperator(A)
     for f, c, reason in (

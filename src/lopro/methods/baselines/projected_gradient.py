@@ -242,7 +242,7 @@ def check_smooth(f: Objective, method: str) -> None:
     """Raise unless the objective is smooth."""
     if not f.smooth:
         raise MissingCapabilityError(
-            f"{method} needs a smooth objective, {type(f).__name__} has a subgradient only: use "
+            f"{method} needs a smooth objective, {type(f).__name__} has only subgradients: use "
             "ProjectedSubgradient"
         )
 

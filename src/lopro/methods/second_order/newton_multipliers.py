@@ -135,7 +135,7 @@ def _reason(forms: Forms) -> str:
     sets = " and ".join(name for kind, name in _SETS.items() if kinds.intersection(kind))
     own = [term.atom.function for term in forms.terms if isinstance(term.atom, Opaque)]
     hessians = all(function.has_hessian for function in own)
-    smooth = "f has second derivatives at hand" if hessians else "f is smooth (L-BFGS)"
+    smooth = "f has second derivatives" if hessians else "f is smooth (L-BFGS)"
     norms = ", norms have a prox," if forms.norms else ""
     if forms.norms and forms.linear:
         smooth, norms = "f is a norm with a prox", ""

@@ -72,7 +72,7 @@ class ProgramEngines:
         return f"ProgramEngines(engines={self.engines!r})" if self.engines else "ProgramEngines()"
 
     card: ClassVar[Card] = Card(
-        assumptions="f is a quadratic function with its matrix at hand, the set is given by rows",
+        assumptions="f is a quadratic function given by its matrix, the set is given by rows",
         oracles="none: it reads the data",
         rate="some tens of factorisations, or pivots",
         projections="0 or 1",
