@@ -32,15 +32,15 @@ def unreachable(url: str, timeout: float) -> None:
 
 def serve(monkeypatch: pytest.MonkeyPatch, text: bytes, published: bytes = TEXT) -> list[str]:
     """Let the network answer with a text; return the list of what is requested."""
-    asked = []
+    requests = []
 
     def answer(url: str, timeout: float) -> io.BytesIO:
-        asked.append(url)
+        requests.append(url)
         return io.BytesIO(bz2.compress(text))
 
     monkeypatch.setattr(colon, "urlopen", answer)
     monkeypatch.setattr(colon, "SHA256", hashlib.sha256(published).hexdigest())
-    return asked
+    return requests
 
 
 def test_lines_become_a_matrix_and_labels():
@@ -91,9 +91,9 @@ def test_a_path_that_is_wrong_is_an_error_and_not_a_stand_in(elsewhere):
 
 
 def test_a_download_is_checked_kept_and_not_repeated(elsewhere, monkeypatch):
-    asked = serve(monkeypatch, TEXT)
+    requests = serve(monkeypatch, TEXT)
     first, second = load_colon(), load_colon()
-    assert asked == [colon.URL]
+    assert requests == [colon.URL]
     assert first.name == second.name == "colon-cancer"
     assert first.origin.startswith("downloaded") and second.origin.startswith("file")
     np.testing.assert_array_equal(second.X, SMALL)
@@ -108,11 +108,11 @@ def test_a_download_with_the_wrong_checksum_is_refused(elsewhere, monkeypatch):
 
 
 def test_a_damaged_cache_is_not_read(elsewhere, monkeypatch):
-    asked = serve(monkeypatch, TEXT)
+    requests = serve(monkeypatch, TEXT)
     (elsewhere / "cache").mkdir()
     (elsewhere / "cache" / "colon-cancer.libsvm").write_bytes(TEXT[:-5])
     np.testing.assert_array_equal(load_colon().X, SMALL)
-    assert len(asked) == 1
+    assert len(requests) == 1
 
 
 def test_a_cache_that_cannot_be_written_is_no_obstacle(elsewhere, monkeypatch):

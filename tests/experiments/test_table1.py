@@ -65,8 +65,8 @@ def test_the_words_follow_the_numbers(table):
 
 
 def test_all_rows_of_the_paper_belong_to_the_full_table():
-    asked = {("LoPNAG", FULL.steps * k) for k in range(1, FULL.epochs + 1)}
-    assert asked | {("NESTA", n) for n in FULL.checkpoints} == set(PAPER)
+    checkpoints = {("LoPNAG", FULL.steps * k) for k in range(1, FULL.epochs + 1)}
+    assert checkpoints | {("NESTA", n) for n in FULL.checkpoints} == set(PAPER)
 
 
 def test_the_command_prints_the_table_and_writes_json(

@@ -119,8 +119,8 @@ def test_a_stand_in_is_named_in_the_table(table):
 
 def test_the_paper_s_numbers_stand_beside_full_size_only(table):
     assert all(row.printed is None for row in table.rows)
-    asked = {(m.name, n) for m in METHODS for n in FULL.checkpoints if "," not in m.name}
-    assert asked == set(PAPER)
+    checkpoints = {(m.name, n) for m in METHODS for n in FULL.checkpoints if "," not in m.name}
+    assert checkpoints == set(PAPER)
     assert (FULL.features, FULL.samples, FULL.l1, FULL.lam, FULL.steps) == (
         2000,
         40,

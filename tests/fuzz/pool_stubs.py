@@ -13,7 +13,7 @@ from fuzz.kinds import make
 from fuzz.machine import worker
 from fuzz.machine.record import Record
 
-__all__ = ["burn", "hear", "misbehave"]
+__all__ = ["burn", "misbehave", "report_handler"]
 
 
 def misbehave(pipe: Connection, cpu_clock: bool) -> None:
@@ -38,13 +38,13 @@ def burn(pipe: Connection, cpu_clock: bool) -> None:
     worker.serve(pipe, cpu_clock)
 
 
-def hear(pipe: Connection, cpu_clock: bool) -> None:
+def report_handler(pipe: Connection, cpu_clock: bool) -> None:
     """Return the handler of SIGINT in the calls of a real worker."""
-    worker.run_case = _heard  # type: ignore[assignment]
+    worker.run_case = _handler  # type: ignore[assignment]
     worker.serve(pipe, cpu_clock)
 
 
-def _heard(kind: str, seed: int, announce: Any, judging: Any) -> Record:
+def _handler(kind: str, seed: int, announce: Any, judging: Any) -> Record:
     handler = getattr(signal.getsignal(signal.SIGINT), "__name__", "nobody")
     return Record.of(kind, seed, Verdict(Class.CERTIFIED, handler))
 

@@ -10,7 +10,7 @@ import pytest
 
 from fuzz.general.balls import ResidualBall
 from fuzz.general.case import MinimizeCase, SolveCase
-from fuzz.general.judge import Asked, judge_model
+from fuzz.general.judge import CallOptions, judge_model
 from fuzz.general.matrix_sets import PSDCone, Spectrahedron
 from fuzz.general.model import Model
 from fuzz.general.more_objectives import Farthest
@@ -20,7 +20,7 @@ from fuzz.judge.claims import Claims, Outcome
 from fuzz.judge.verdict import Class
 
 EPS = float(np.finfo(np.float64).eps)
-ASKED = Asked(tol=1e-6, dtype=np.float64, eps=EPS)
+OPTIONS = CallOptions(tol=1e-6, dtype=np.float64, eps=EPS)
 
 
 def claims_at(x, fun, bound=None, status="CONVERGED", violation=0.0):
@@ -63,9 +63,9 @@ RIGHT = {
 @pytest.mark.parametrize("name", RIGHT)
 def test_right_claims_are_certified(name):
     model, claims = RIGHT[name]
-    assert judge_model(model, ASKED, claims).kind is Class.CERTIFIED
+    assert judge_model(model, OPTIONS, claims).kind is Class.CERTIFIED
     stalled = replace(claims, status="STALLED", success=False)
-    assert judge_model(model, ASKED, stalled).kind is Class.HONEST
+    assert judge_model(model, OPTIONS, stalled).kind is Class.HONEST
 
 
 FORGERIES = {
@@ -102,7 +102,7 @@ FORGERIES = {
 @pytest.mark.parametrize("name", FORGERIES)
 def test_forgeries_are_found(name):
     model, claims = FORGERIES[name]
-    found = judge_model(model, ASKED, claims)
+    found = judge_model(model, OPTIONS, claims)
     assert (found.kind, found.label) == (Class.WRONG, name.split(",")[0]), found
 
 
@@ -119,7 +119,7 @@ def test_forgeries_are_found_in_other_units(name, unit):
     )
     if claims.x.dtype == np.float64:
         claims = replace(claims, x=claims.x * unit)
-    assert judge_model(model, ASKED, claims).label == name.split(",")[0]
+    assert judge_model(model, OPTIONS, claims).label == name.split(",")[0]
 
 
 def test_callables_are_measured_by_values_and_slopes():
@@ -140,9 +140,11 @@ def test_a_violation_of_callables_may_not_be_understated():
     ball = ResidualBall(np.eye(2), np.zeros(2), 1.0, "callable")
     model = Model(Linear(np.array([1.0, 0.0])), (ball,), (2,), inside=np.zeros(2))
     far = claims_at([1e4, 0.0], 1e4, bound=-1.0, status="TIME_LIMIT", violation=0.5)
-    assert judge_model(model, ASKED, far).kind is Class.HONEST  # half of it: squares
-    assert judge_model(model, ASKED, replace(far, violation=1e-4)).label == "violation understated"
-    assert judge_model(model, ASKED, claims_at([-1 - 1e-6, 0.0], -1 - 1e-6)).label == (
+    assert judge_model(model, OPTIONS, far).kind is Class.HONEST  # half of it: squares
+    assert (
+        judge_model(model, OPTIONS, replace(far, violation=1e-4)).label == "violation understated"
+    )
+    assert judge_model(model, OPTIONS, claims_at([-1 - 1e-6, 0.0], -1 - 1e-6)).label == (
         "infeasible success"
     )
 
@@ -155,9 +157,9 @@ def test_callables_alone_promise_no_precision():
         (Linear(np.ones(2)), None, "float32"),
     ):
         case = SolveCase(Model(objective, (ball,), (2,)), x0=x0, dtype="float32")
-        assert case.asked().dtype == promised
+        assert case.call_options().dtype == promised
     case = SolveCase(Model(Farthest(np.ones(2)), (replace(ball, form=""),), (2,)), dtype="float32")
-    assert case.asked().dtype == "float32"
+    assert case.call_options().dtype == "float32"
 
 
 def test_sets_of_scipy_are_callables():
@@ -173,7 +175,7 @@ def test_sets_of_scipy_are_callables():
 def test_success_that_misses_the_tolerance_is_found():
     found = judge_model(
         SQUARE,
-        ASKED,
+        OPTIONS,
         replace(
             claims_at([-1.0, -1.0 + 1e-4], -3.0 + 2e-4),
             lower_bound=-3.0,
@@ -182,7 +184,7 @@ def test_success_that_misses_the_tolerance_is_found():
         ),
     )
     assert found.label in ("gap understated", "not within tol")
-    loose = replace(ASKED, gap_scale=1e3)  # gaps relative to a larger number would be within it
+    loose = replace(OPTIONS, gap_scale=1e3)  # gaps relative to a larger number would be within it
     honest = replace(claims_at([-1.0, -0.9], -2.8), lower_bound=-3.0, gap=0.2, relative_gap=2e-4)
     assert judge_model(SQUARE, replace(loose, tol=1e-3), honest).kind is Class.CERTIFIED
     assert judge_model(SQUARE, replace(loose, tol=1e-5), honest).label == "fields contradict"
@@ -192,14 +194,14 @@ def test_empty_and_unbounded_problems_may_be_reported_as_such():
     apart = (Box(np.zeros(2), np.ones(2)), Box(np.full(2, 2.0), np.full(2, 3.0)))
     empty = Model(SQUARE.objective, apart, (2,))
     claims = claims_at([0.0, 0.0], math.nan, bound=-math.inf, status="INFEASIBLE")
-    assert judge_model(empty, ASKED, claims).kind is Class.CERTIFIED
-    assert judge_model(empty, ASKED, claims_at([1.0, 1.0], 3.0)).label == "infeasible success"
+    assert judge_model(empty, OPTIONS, claims).kind is Class.CERTIFIED
+    assert judge_model(empty, OPTIONS, claims_at([1.0, 1.0], 3.0)).label == "infeasible success"
     half = Box(np.array([-np.inf, 0.0]), np.full(2, np.inf))
     falling = Model(SQUARE.objective, (half,), (2,), inside=np.ones(2), ray=np.array([-1.0, 0.0]))
     claims = claims_at([0.0, 0.0], 0.0, bound=-math.inf, status="UNBOUNDED")
-    assert judge_model(falling, ASKED, claims).kind is Class.CERTIFIED
+    assert judge_model(falling, OPTIONS, claims).kind is Class.CERTIFIED
     claims = claims_at([-1e9, 0.0], -1e9)
-    assert judge_model(falling, ASKED, claims).label == "bound above optimum"
+    assert judge_model(falling, OPTIONS, claims).label == "bound above optimum"
 
 
 def test_reference_and_safe_points_agree_on_each_set(rng):

@@ -13,13 +13,13 @@ from fuzz.judge.verdict import Class
 from fuzz.sparse.case import SparseCase
 from fuzz.sparse.column import Column
 from fuzz.sparse.dual import gauge
-from fuzz.sparse.judge import Asked, judge_column
+from fuzz.sparse.judge import CallOptions, judge_column
 
 EPS = float(np.finfo(np.float64).eps)
 
 # min |x1| + |x2|  s.t. |2 x1 + x2 - 3| <= 1: the optimum is x = (1, 0), and nu = 1/2 proves it.
 COLUMN = Column(np.array([[2.0, 1.0]]), np.array([3.0]), 1.0, np.ones(2), False, EPS)
-ASKED = Asked(tol=1e-6, dtype=np.float64, names_dual=True)
+OPTIONS = CallOptions(tol=1e-6, dtype=np.float64, names_dual=True)
 RIGHT = Claims(
     status="CONVERGED",
     success=True,
@@ -43,7 +43,7 @@ NO_SUCCESS = replace(
 
 
 def verdict(claims, column=COLUMN, **changes):
-    return judge_column(column, replace(ASKED, **changes), claims)
+    return judge_column(column, replace(OPTIONS, **changes), claims)
 
 
 def test_right_claims_are_certified():
@@ -205,11 +205,11 @@ def test_a_dual_point_that_rounding_makes_infeasible_refutes_only_false_bounds()
     claims = replace(
         RIGHT, x=np.array([0.0, 1.0], np.float32), lower_bound=1.0, dual=dual.astype(np.float32)
     )
-    asked = {"dtype": np.float32}
+    single = {"dtype": np.float32}
     assert float(gauge(column, claims.dual)) > 1.005
-    assert verdict(claims, column, **asked).kind is Class.CERTIFIED
+    assert verdict(claims, column, **single).kind is Class.CERTIFIED
     raised = replace(claims, lower_bound=1.0 + 1e-4)
-    assert verdict(raised, column, **asked).label == "bound above optimum"
+    assert verdict(raised, column, **single).label == "bound above optimum"
     # In double precision rounding does not explain the same numbers.
     exact = replace(column, A=A.astype(float), y=y.astype(float), eps=EPS)
     claims = replace(claims, x=np.array([0.0, 1.0]), dual=dual)
@@ -229,6 +229,6 @@ def test_a_dual_point_that_rounding_makes_infeasible_refutes_only_false_bounds()
 def test_units_are_refused_only_where_squares_leave_the_range(length, dtype, fair):
     A, y = np.eye(2, dtype=dtype), np.array([length, 0.0], dtype)
     case = SparseCase("bpdn", A, y, 0.1 * length)
-    asked = Raised("ValueError", "y must be given in other units", "", ("ValueError",))
-    found = case.excuse(asked)
+    raised = Raised("ValueError", "y must be given in other units", "", ("ValueError",))
+    found = case.excuse(raised)
     assert (found is not None and found.kind is Class.REFUSED) is fair

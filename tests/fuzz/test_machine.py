@@ -21,7 +21,7 @@ from fuzz.machine.record import Record
 from fuzz.machine.script import Script
 from fuzz.machine.shrink import shrunk
 from fuzz.machine.summary import Summary
-from fuzz.pool_stubs import burn, hear, misbehave
+from fuzz.pool_stubs import burn, misbehave, report_handler
 from fuzz.sparse.case import SparseCase
 
 
@@ -47,7 +47,7 @@ def test_processor_time_is_watched_as_well(monkeypatch):
 
 def test_workers_receive_ctrl_c_where_the_shell_ignores_it(monkeypatch):
     """A shell starts background jobs with SIGINT ignored, and the library keeps it ignored where it is."""
-    monkeypatch.setattr(pool, "serve", hear)
+    monkeypatch.setattr(pool, "serve", report_handler)
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         with pool.Pool(1) as workers:

@@ -20,30 +20,32 @@ ALL_WELL, SURVIVORS, BAD_LIST = 0, 1, 2
 
 def main(arguments: list[str] | None = None, root: Path = ROOT, folder: Path = FOLDER) -> int:
     """Run what the arguments select; 1 where an error goes unnoticed, 2 where the list is out of date."""
-    asked = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     mutants = load(folder)
     wrong = flaws(mutants, root)
     if wrong:
         print("the list does not fit the sources:", *wrong, sep="\n  ")
         return BAD_LIST
-    chosen = [m for m in mutants if asked.name in m.name and asked.file in m.file]
-    if asked.random:
-        chosen = [*random_mutants(asked.random, asked.seed, asked.file, root, mutants)]
-    if asked.list or not chosen:
+    chosen = [m for m in mutants if options.name in m.name and options.file in m.file]
+    if options.random:
+        chosen = [*random_mutants(options.random, options.seed, options.file, root, mutants)]
+    if options.list or not chosen:
         print(*(f"{m.name}  {m.file}" for m in chosen), f"{len(chosen)} mutants", sep="\n")
         return ALL_WELL if chosen else BAD_LIST
     with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
-        copies = [copy_checkout(root, Path(scratch, str(i))) for i in range(asked.jobs)]
+        copies = [copy_checkout(root, Path(scratch, str(i))) for i in range(options.jobs)]
         tests = tuple(sorted({test for m in chosen for test in m.tests}))
         print(
             f"{len(chosen)} mutants; first their {len(tests)} test files without mutants",
             flush=True,
         )
-        status, output = run_tests(copies[0], tests, workers=asked.jobs if asked.jobs > 1 else 0)
+        status, output = run_tests(
+            copies[0], tests, workers=options.jobs if options.jobs > 1 else 0
+        )
         if status != 0:
             print(output, "the tests do not pass as they are", sep="\n")
             return BAD_LIST
-        outcomes = _try_all(chosen, copies, asked.limit)
+        outcomes = _try_all(chosen, copies, options.limit)
     return _summary(outcomes)
 
 

@@ -194,11 +194,11 @@ def test_the_command_writes_the_page_and_prints_its_path(recorder, tmp_path: Pat
 
 def test_the_status_reports_results_that_were_not_reached(recorder, tmp_path: Path, capsys):
     recorder.failing = "ecg"
-    asked = ["reproduce", "--out", str(tmp_path)]
-    assert main(asked) == 1
+    arguments = ["reproduce", "--out", str(tmp_path)]
+    assert main(arguments) == 1
     assert "NOT REACHED: ecg: gap too large" in capsys.readouterr().out
     assert "gap too large" in (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert main(asked) == 1  # a finished part does not forget it
+    assert main(arguments) == 1  # a finished part does not forget it
 
 
 def test_the_command_says_that_an_interrupted_job_resumes(recorder, tmp_path: Path, capsys):

@@ -33,9 +33,9 @@ DISTRIBUTIONS = {
 
 def installed(extra: str | None) -> set[str]:
     """Return the distributions that the package, or one of its extras, requires."""
-    asked = PROJECT["dependencies"] if extra is None else PROJECT["optional-dependencies"][extra]
+    required = PROJECT["dependencies"] if extra is None else PROJECT["optional-dependencies"][extra]
     found = set() if extra is None else installed(None)
-    for requirement in asked:
+    for requirement in required:
         name, more = re.match(r"([A-Za-z0-9._-]+)(?:\[(.*)\])?", requirement).groups()
         if name == "lopro":
             found = found.union(*(installed(part.strip()) for part in more.split(",")))

@@ -117,12 +117,12 @@ def bounds(text: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", ["environment.yml", "recipe/meta.yaml"])
 def test_conda_requires_the_same_releases_as_pip(name):
-    asked = bounds("\n".join(PROJECT["dependencies"]))
+    required = bounds("\n".join(PROJECT["dependencies"]))
     found = bounds((ROOT / name).read_text(encoding="utf-8"))
-    assert {key: found[key] for key in asked if key in found} == {
-        key: asked[key] for key in asked if key in found
+    assert {key: found[key] for key in required if key in found} == {
+        key: required[key] for key in required if key in found
     }
-    assert set(asked) <= set(found)
+    assert set(required) <= set(found)
 
 
 def test_no_file_names_a_person():

@@ -76,7 +76,7 @@ class CorrelationCase:
 
 
 def correlation_case(seed: int) -> CorrelationCase:
-    """A matrix whose distance from X has a slope that multipliers of the right signs make."""
+    """A matrix for which X is optimal: multipliers of the right signs balance the slope of the distance."""
     rng = np.random.default_rng([16, seed])
     n = int(rng.integers(2, 13))
     rank = int(rng.integers(1, n + 1))
@@ -86,7 +86,7 @@ def correlation_case(seed: int) -> CorrelationCase:
     X = (1.0 - least) * (V @ V.T) + least * np.eye(n)
     X = 0.5 * (X + X.T)
     X[np.diag_indices(n)] = 1.0
-    away = np.linalg.svd(V)[0][:, min(rank, n) :]  # what X has no part of
+    away = np.linalg.svd(V)[0][:, min(rank, n) :]  # the null space of V V'
     N = away * rng.exponential(size=away.shape[1]) * (rng.random() < 0.9)
     Z = N @ N.T
     way = str(rng.choice(["plain", "variables", "entries"]))

@@ -76,10 +76,10 @@ class ResidualBall(Set):
         size = norm(self.y)
         scale = max(np.longdouble(self.sigma), 1e-6 * size) if self.sigma > 0.0 else size
         if scale == 0:
-            # ``A x = 0`` has no size of its own: the largest that such a product could have.
+            # ``A x = 0`` has no size of its own: compare with the largest possible product.
             scale = np.longdouble(np.linalg.norm(self.A, 2)) * norm(x)
         terms = norm(np.abs(wide(self.A)) @ np.abs(wide(x))) + size
-        excess -= 8.0 * eps_of(np.asarray(x).dtype) * terms  # what the digits of x can do
+        excess -= 8.0 * eps_of(np.asarray(x).dtype) * terms  # the rounding of x
         return float(max(excess, np.longdouble(0)) / scale) if excess > 0 else 0.0
 
     def _first_order_distance(self, x: Any, unit: float) -> float:

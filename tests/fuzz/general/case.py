@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fuzz.general.judge import Asked, judge_model
+from fuzz.general.judge import CallOptions, judge_model
 from fuzz.general.model import Model
 from fuzz.general.scipy_form import constraint_text, seen_as
 from fuzz.general.sets import Array
@@ -71,7 +71,7 @@ class SolveCase:
         words += [f"tol={self.tol!r}"] if self.tol is not None else []
         return words + [f"{name}={value!r}" for name, value in self.options.items()]
 
-    def asked(self) -> Asked:
+    def call_options(self) -> CallOptions:
         """Return the options as the judge needs them."""
         tol = _DEFAULT_TOL if self.tol is None else self.tol
         start = np.zeros(self.model.shape) if self.x0 is None else self.x0
@@ -87,18 +87,18 @@ class SolveCase:
                 length = max(float(norm(inside)), self.model.unit)
                 sizes = [f.size(inside), f.size(np.full(inside.shape, length))]
             first = SLACK * max(size for size in sizes if math.isfinite(size))
-        return Asked(tol, self._dtype_promised, eps_of(self.dtype), first=first)
+        return CallOptions(tol, self._dtype_promised, eps_of(self.dtype), first=first)
 
     @property
     def _dtype_promised(self) -> str | None:
-        """The precision of the result; callables without a start show none."""
+        """The precision of the result; callables without a start have none."""
         parts: tuple[Any, ...] = (self.model.objective, *self.model.members)
         return None if self.x0 is None and all(p.untyped for p in parts) else self.dtype
 
     def judge(self, outcome: Outcome) -> Verdict:
         if len(outcome.claims) != 1:
             return Verdict(Class.WRONG, "results missing", repr(outcome.value))
-        return judge_model(self.model, self.asked(), outcome.claims[0])
+        return judge_model(self.model, self.call_options(), outcome.claims[0])
 
     def excuse(self, raised: Raised) -> Verdict | None:
         if self.method is not None and raised.kind == "MissingCapabilityError":
@@ -150,9 +150,9 @@ class MinimizeCase(SolveCase):
         seen = replace(self, model=self.model.changed(members=members))
         return super(MinimizeCase, seen).judge(outcome)
 
-    def asked(self) -> Asked:
-        asked = super().asked()
-        return replace(asked, slopes=_DIFFERENCES) if self.jac == "none" else asked
+    def call_options(self) -> CallOptions:
+        call_options = super().call_options()
+        return replace(call_options, slopes=_DIFFERENCES) if self.jac == "none" else call_options
 
     def simpler(self) -> Iterator[MinimizeCase]:
         for case in super().simpler():

@@ -142,7 +142,7 @@ def _vectors(rng: Rng, draw: Any, project: bool = False, known: bool = False) ->
 
 
 def _regular(rng: Rng, p: Array, free: bool, known: bool) -> tuple[Set, ...]:
-    """Return one to three sets; the first is bounded unless the objective does without, at times."""
+    """Return one to three sets; the first is mostly bounded, less often with a coercive objective."""
     count = int(rng.choice([1, 2, 3], p=[0.6, 0.3, 0.1]))
     open_ended = rng.random() < (0.4 if free else 0.03)
     first = rs.unbounded_set(rng, p) if open_ended else rs.bounded_set(rng, p, balls=not known)

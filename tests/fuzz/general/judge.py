@@ -1,4 +1,4 @@
-"""The judge of `solve` and `minimize`: condemns by feasible points, confirms by a checked reference."""
+"""The judge of `solve` and `minimize`: feasible points refute claims, a checked reference confirms them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fuzz.judge.conic import Reference
 from fuzz.judge.contract import check_fields, check_violation, gap_unit, rounding
 from fuzz.judge.verdict import Class, Finding, Verdict
 
-__all__ = ["Asked", "judge_model"]
+__all__ = ["CallOptions", "judge_model"]
 
 #: A reference confirms a value up to this share of the numbers that make it up.
 #: Values below this share of the first one are zero.
@@ -24,7 +24,7 @@ _REFERENCE = 1e-7
 
 
 @dataclass(frozen=True)
-class Asked:
+class CallOptions:
     """The options of a call, beyond the problem."""
 
     tol: float
@@ -38,15 +38,15 @@ class Asked:
     slopes: float = 0.0
 
 
-def judge_model(model: Model, asked: Asked, claims: Claims) -> Verdict:
+def judge_model(model: Model, options: CallOptions, claims: Claims) -> Verdict:
     """Return the verdict on one result."""
-    return _Judge(model, asked, claims).verdict()
+    return _Judge(model, options, claims).verdict()
 
 
 @dataclass(frozen=True)
 class _Judge:
     model: Model
-    asked: Asked
+    options: CallOptions
     claims: Claims
 
     def verdict(self) -> Verdict:
@@ -56,8 +56,8 @@ class _Judge:
             return Verdict(Class.WRONG, found.label, found.detail, self._facts())
 
     def _checked(self) -> Verdict:
-        claims, asked = self.claims, self.asked
-        check_fields(claims, asked.tol, self._gap_scale(), asked.dtype, self.model.shape)
+        claims, options = self.claims, self.options
+        check_fields(claims, options.tol, self._gap_scale(), options.dtype, self.model.shape)
         if claims.status == "INFEASIBLE":
             return self._empty()
         if claims.status == "UNBOUNDED":
@@ -71,14 +71,14 @@ class _Judge:
 
     def _gap_scale(self) -> float:
         """Return the least denominator of relative gaps, as it is documented."""
-        if self.asked.gap_scale is not None:
-            return self.asked.gap_scale
+        if self.options.gap_scale is not None:
+            return self.options.gap_scale
         f, x = self.model.objective, self.claims.x
         if x.shape != self.model.shape or not np.isfinite(x).all():
             return 0.0
         # A gap of 64 roundings of a typical value is small at any tolerance.
-        rounded = 64.0 * 2.0**-52 / self.asked.tol if self.asked.tol > 0.0 else 0.0
-        return max(f.terms(x), max(_NEGLIGIBLE, rounded) * max(self.asked.first, f.size(x)))
+        rounded = 64.0 * 2.0**-52 / self.options.tol if self.options.tol > 0.0 else 0.0
+        return max(f.terms(x), max(_NEGLIGIBLE, rounded) * max(self.options.first, f.size(x)))
 
     def _check_value(self) -> None:
         x = self.claims.x
@@ -89,7 +89,7 @@ class _Judge:
     def _slack(self, x: Any) -> float:
         size = self.model.objective.size(x)
         share = 1.0 + math.prod(self.model.shape) / 64.0
-        return rounding(self.asked.eps, size) * share + self.asked.slopes * size
+        return rounding(self.options.eps, size) * share + self.options.slopes * size
 
     def _contradict(self, number: float, label: str, words: str) -> None:
         """Raise a finding where a feasible point has a value below ``number``."""
@@ -101,7 +101,7 @@ class _Judge:
 
     def _success(self) -> Verdict:
         claims = self.claims
-        allowed = self.asked.tol * gap_unit(self._gap_scale(), claims.fun)
+        allowed = self.options.tol * gap_unit(self._gap_scale(), claims.fun)
         self._contradict(claims.fun - allowed, "not within tol", "is what success promises")
         if self.lower == -math.inf:
             return Verdict(Class.UNKNOWN, "no reference", "", self._facts())

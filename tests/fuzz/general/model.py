@@ -28,7 +28,7 @@ class Model:
     shape: tuple[int, ...]
     #: The size of points, a power of two.
     unit: float = 1.0
-    #: A point of the set by construction, inside of it where it has an inside.
+    #: A point of the set by construction, in its interior where that is not empty.
     inside: Array | None = None
     #: A direction along which the objective falls for ever, within the set.
     ray: Array | None = None
@@ -125,7 +125,7 @@ class Model:
     # The outside solver.
 
     def reference(self) -> tuple[Reference, Array, float]:
-        """Return Clarabel's answer in sane units, its point in ours, and the factor of its values."""
+        """Return Clarabel's answer in moderate units, its point in ours, and the factor of its values."""
         start = self.inside if self.inside is not None else np.zeros(self.shape)
         size = self.objective.size(start) if np.isfinite(start).all() else 1.0
         factor = power_of_two(size) if size > 0.0 else 1.0

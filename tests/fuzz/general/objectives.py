@@ -67,7 +67,7 @@ class Objective:
         raise NotImplementedError
 
     def simpler(self) -> Iterator[Objective]:
-        """Yield objectives with less in them."""
+        """Yield simpler objectives."""
         return iter(())
 
 

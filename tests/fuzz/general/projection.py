@@ -95,7 +95,7 @@ class ProjectCase:
             )
         if self.model.holds(x):
             return Verdict(Class.CERTIFIED)
-        # No nearer point was found; the reference, which looked for one, ended up here as well.
+        # No nearer point was found, and the reference solver ended at this one as well.
         if found.solved and norm(wide(z) - wide(point)) <= _REFERENCE * scale:
             return Verdict(Class.CERTIFIED)
         return Verdict(Class.UNKNOWN, "nearest point not known well enough")

@@ -68,7 +68,7 @@ def ball(rng: Rng, p: Array, bounded: bool) -> ResidualBall:
         A *= 10.0 ** rng.uniform(-3.0, 3.0, (1, n))
     noise = rng.standard_normal(m) * rng.uniform(0.01, 1.0)
     sigma = float(np.linalg.norm(noise)) * rng.uniform(1.1, 3.0)
-    # Nothing is known of callables and operators, so sets that have to be bounded are none.
+    # No radius is known of callables and operators, so sets that have to be bounded use neither.
     forms = ["", "norm", "sparse"] if bounded else ["", "norm", "operator", "callable", "kinked"]
     form = str(rng.choice(forms))
     return ResidualBall(A, A @ p + noise, sigma, form=form)
@@ -98,7 +98,7 @@ def unbounded_set(rng: Rng, p: Array) -> Set:
 
 
 def flat_set(rng: Rng, p: Array) -> Set:
-    """A set without inside: equations that hold at ``p``, whose entries are integers."""
+    """A set without interior: equations that hold at ``p``, whose entries are integers."""
     n = len(p)
     k = int(rng.integers(1, max(2, n)))
     E = rng.integers(-3, 4, (k, n)).astype(float)
@@ -112,13 +112,13 @@ def flat_set(rng: Rng, p: Array) -> Set:
 
 
 def point_set(rng: Rng, p: Array) -> Set:
-    """The set that is ``p`` and nothing else, in several ways."""
+    """The set of the single point ``p``, in several forms."""
     n, way = len(p), rng.integers(0, 3)
     if way == 0:
         return Box(p.copy(), p.copy())
     if way == 1:
         return Polyhedron(*_none(n), np.eye(n), p.copy())
-    # A corner: n half-spaces through p and one that shuts what they leave open.
+    # A corner: n half-spaces through p, and one that excludes the rest of their cone.
     return Polyhedron(np.vstack([np.eye(n), -np.ones((1, n))]), np.append(p, -p.sum()), *_none(n))
 
 

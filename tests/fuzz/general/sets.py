@@ -65,7 +65,7 @@ class Set:
         raise NotImplementedError
 
     def simpler(self) -> Iterator[Set]:
-        """Yield sets with less in them."""
+        """Yield simpler sets."""
         return iter(())
 
 
@@ -142,7 +142,7 @@ class Polyhedron(Set):
 
 
 def _below(C: Array, b: Array, x: Any) -> bool:
-    """Whether ``C x <= b`` beyond doubt: what long double leaves open is computed exactly."""
+    """Whether ``C x <= b`` beyond doubt: cases that long double leaves undecided are computed exactly."""
     M, x = wide(C), wide(x)
     excess = M @ x - wide(b)
     error = (M.shape[1] + 4) * EPS * (np.abs(M) @ np.abs(x) + np.abs(wide(b)))

@@ -9,7 +9,7 @@ __all__ = ["TABLE", "Bad"]
 
 @dataclass(frozen=True)
 class Bad:
-    """A call and the argument that is wrong with it.
+    """A call and its invalid argument.
 
     Names: ``A`` (m, d), ``y`` (m,), ``Y`` (m, 2), ``X`` (N, p), ``labels`` (N,), ``f``, ``box``, ``problem``.
     """
@@ -133,5 +133,5 @@ _CORRELATION = [
     Bad("lopro.nearest_correlation(np.eye(3), time_limit=0.0)", ("time_limit",)),
 ]
 
-#: In the order in which seeds go through it.
+#: All rows; seeds select them in this order.
 TABLE: tuple[Bad, ...] = (*_SPARSE, *_METRIC, *_GENERAL, *_CORRELATION)

@@ -57,7 +57,7 @@ class Outcome:
     value: Any = None
     raised: Raised | None = None
     seconds: float = 0.0
-    #: Names of inputs that are not what they were.
+    #: Names of inputs that were changed.
     changed: tuple[str, ...] = ()
     #: Names of inputs whose memory the results share.
     shared: tuple[str, ...] = ()

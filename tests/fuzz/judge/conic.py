@@ -22,7 +22,7 @@ Matrix = Any
 
 @dataclass(frozen=True)
 class Slot:
-    """A block of variables, seen through a matrix: what it stands for is ``basis @ v[start:stop]``."""
+    """A block of variables in a basis: it represents ``basis @ v[start:stop]``."""
 
     start: int
     stop: int
@@ -153,7 +153,7 @@ def _placed(block: Matrix, row: int, column: int, shape: tuple[int, int]) -> Mat
 
 
 def _lower(P: Matrix, q: Any, A: Matrix, b: Any, v: Any, z: Any) -> float:
-    """Return the dual value, less what the slope that is left may cost near the point found."""
+    """Return the dual value, less a bound on the effect of the remaining slope near the point found."""
     if not (np.isfinite(v).all() and np.isfinite(z).all()):
         return -np.inf
     # Long double, column by column of what is not zero: the matrices are small.

@@ -21,10 +21,10 @@ __all__ = [
     "rounding",
 ]
 
-#: The library measures violations by its own yardsticks, judges by theirs; they may differ by so much.
+#: Factor between a violation as the library measures it and as a judge does: their scales differ.
 SLACK = 4.0
 
-#: A violation that is reported at all may be reported this much too small before it is a falsehood.
+#: A reported violation is a false claim if it is below this share of the true one.
 _GROSS = 1e-3
 
 #: Rounding units by which numbers near an optimum may differ from exact ones.
@@ -48,7 +48,7 @@ def rounding(eps: float, size: Any) -> float:
 
 
 def deadline(limit: float) -> float:
-    """Return the seconds within which a call with this time limit is back."""
+    """Return the seconds within which a call with this time limit has to return."""
     return 1.2 * limit + 0.5
 
 

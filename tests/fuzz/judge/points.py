@@ -73,7 +73,7 @@ def check_status(known: Known, status: str, success: bool) -> None:
 
 
 def check_bound(known: Known, bound: float, size: float, claims: Claims | None = None) -> None:
-    """Raise a finding where a feasible point has a value below the bound, and is where that is claimed."""
+    """Raise a finding where a feasible point, within the radius of the claim, has a value below the bound."""
     for point in known.points:
         if claims is not None and float(np.linalg.norm(point - claims.x)) > claims.radius:
             continue

@@ -40,7 +40,7 @@ class Case(Protocol):
         ...
 
     def excuse(self, raised: Raised) -> Verdict | None:
-        """Return the verdict on an exception that is a fair answer to this input; None if it is none."""
+        """Return the verdict on an exception that is acceptable for this input; None if it is not."""
         ...
 
     def simpler(self) -> Iterator[Case]:
@@ -49,7 +49,7 @@ class Case(Protocol):
 
 
 def decide(case: Case, outcome: Outcome) -> Verdict:
-    """Return the verdict on a call: what every kind has in common, then what its judge says."""
+    """Return the verdict on a call: by the checks common to all kinds, then by its judge."""
     if outcome.changed:
         return Verdict(Class.WRONG, "input changed", ", ".join(outcome.changed))
     if outcome.shared:

@@ -18,12 +18,12 @@ __all__ = ["Pool"]
 
 #: Seconds for a judge, and for making a case.
 JUDGING = 120.0
-#: How much longer all this may take where only processor time counts.
+#: Factor on these times where limits are in processor time.
 BUSY = 8.0
 
 
 class _Worker:
-    """A process, the task it is at, and when it has to be done with its phase."""
+    """A process, its task, and the time by which it has to complete its phase."""
 
     def __init__(self, context: Any, cpu_clock: bool) -> None:
         self._patience = BUSY if cpu_clock else 1.0
@@ -40,7 +40,7 @@ class _Worker:
         self._enter("making", JUDGING)
         self.pipe.send(task)
 
-    def hear(self) -> Any:
+    def receive(self) -> Any:
         """Return the outcome of the task, or None while it runs."""
         word, value = self.pipe.recv()
         if word == "done":
@@ -57,7 +57,7 @@ class _Worker:
         return self.task is not None and time.monotonic() - self.since > self.allowed
 
     def stop(self) -> None:
-        """End the process, by force if it is in the middle of something."""
+        """End the process, by force if it is running a task."""
         if self.task is None and self.process.is_alive():
             self.pipe.send(None)
             self.process.join(5.0)
@@ -89,7 +89,7 @@ class Pool:
     def run(
         self, tasks: Iterable[Task], go_on: Callable[[], bool] = lambda: True
     ) -> Iterator[tuple[Task, Any]]:
-        """Yield each task with what it came to, as they finish; no new ones once ``go_on`` says no."""
+        """Yield each task with its outcome on completion; start no new ones once ``go_on`` returns False."""
         waiting = iter(tasks)
         self._feed(waiting, go_on)
         while any(worker.task is not None for worker in self._workers):
@@ -99,7 +99,7 @@ class Pool:
                 task = worker.task
                 assert task is not None
                 try:
-                    answer = worker.hear()
+                    answer = worker.receive()
                 except (EOFError, ConnectionError):
                     answer = self._replaced(worker, _died(worker))
                 if answer is not None:
@@ -120,7 +120,7 @@ class Pool:
                 worker.give(task)
 
     def _replaced(self, worker: _Worker, verdict: Verdict) -> Any:
-        """Put a new process in the place of one that is lost; return what is said of its task."""
+        """Replace a lost process by a new one; return the outcome of its task."""
         task = worker.task
         assert task is not None
         worker.stop()

@@ -12,7 +12,7 @@ __all__ = ["Record"]
 
 @dataclass(frozen=True)
 class Record:
-    """One call and what was said of it."""
+    """One call and its verdict."""
 
     kind: str
     seed: int

@@ -21,7 +21,7 @@ _INLINE = 400
 class Script:
     """Arrays by name, lines that prepare the input, lines that use the library, and the call.
 
-    ``data`` needs NumPy and SciPy alone; what it leaves behind is what the call must not change.
+    ``data`` needs NumPy and SciPy alone; the call must not change the variables it defines.
     ``setup`` makes objects of the library; ``call`` assigns ``result`` and is timed.
     """
 
@@ -29,11 +29,11 @@ class Script:
     data: list[str] = field(default_factory=list)
     setup: list[str] = field(default_factory=list)
     call: str = ""
-    #: What floating arrays are handed over in; their numbers must fit.
+    #: The dtype in which floating arrays are passed; it must hold their numbers.
     dtype: str = "float64"
 
     def array(self, values: Any, name: str | None = None) -> str:
-        """Keep an array and return the name it goes by."""
+        """Store an array and return its name."""
         name = f"a{len(self.arrays)}" if name is None else name
         array = np.asarray(values)
         self.arrays[name] = array.astype(self.dtype) if array.dtype == np.float64 else array

@@ -41,4 +41,4 @@ def _verdict(case: Case) -> Verdict | None:
     try:
         return decide(case, attempt(case.script()))
     except Exception:
-        return None  # a cut after which the case makes no sense: its data do not fit together
+        return None  # an invalid reduction: the data do not fit together

@@ -26,16 +26,16 @@ PATIENCE = 40.0
 #: ``(kind, seed)`` to judge it, ``(kind, seed, folder)`` to shrink it and store the outcome.
 Task = tuple[Any, ...]
 
-#: A deadline that was missed is looked at again: the machine may have been busy.
-_SECOND_LOOKS = 2
+#: Repetitions of a call that missed its deadline: the machine may have been busy.
+_REPETITIONS = 2
 
 
 def serve(pipe: Connection, cpu_clock: bool = False) -> None:
     """Answer tasks until there are no more."""
-    # What a shell starts in the background has SIGINT ignored, and the library leaves it alone then.
+    # A shell starts background jobs with SIGINT ignored, and the library does not change that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if cpu_clock:
-        # The library and `attempt` read the clock by these names: a busy machine is left out.
+        # The library and `attempt` read the clock by these names: the load of the machine does not count.
         time.perf_counter = time.monotonic = time.process_time
 
     def announce(case: Case) -> None:
@@ -70,7 +70,7 @@ def patience(limit: float | None) -> float:
 def run_case(kind: str, seed: int, announce: Any = None, judging: Any = None) -> Record:
     """Make a case, run it and judge it."""
     case = make(kind, seed)
-    for _ in range(1 + _SECOND_LOOKS):
+    for _ in range(1 + _REPETITIONS):
         if announce is not None:
             announce(case)
         outcome = attempt(case.script())

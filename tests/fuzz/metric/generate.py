@@ -15,7 +15,7 @@ Rng = np.random.Generator
 
 
 def metric_case(seed: int) -> MetricCase:
-    """Samples of a few classes, pleasant or not."""
+    """Samples of a few classes, well conditioned or not."""
     rng = np.random.default_rng([7, seed])
     N, d = int(rng.integers(3, 25)), int(rng.integers(1, 9))
     labels = _labels(rng, N)
@@ -75,7 +75,7 @@ def _samples(rng: Rng, N: int, d: int, labels: Array) -> Array:
 
 
 def _shaped(rng: Rng, case: MetricCase, N: int, d: int) -> MetricCase:
-    """Hand the data over in one of the ways there are."""
+    """Pass the data in one of the supported forms."""
     changes: dict[str, Any] = {}
     way = rng.random()
     if way < 0.15:

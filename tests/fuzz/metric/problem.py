@@ -123,7 +123,7 @@ class MetricProblem:
         weights = self.l1 * S[:, None] * S[None, :] * (1.0 - np.eye(d))
         if weights.any():
             t, one = program.lift(d * d), np.eye(d * d)
-            # The multiplier of a large weight would drown the rest; the lift takes the weight instead.
+            # Multipliers as large as the weights would dominate: the rows have the weights instead.
             w = np.where(weights.ravel() > 0.0, weights.ravel(), 1.0)
             program.minimise(t, (weights.ravel() > 0.0).astype(float))
             program.positive([(t, one), (program.x, -w[:, None] * one)], np.zeros(d * d))

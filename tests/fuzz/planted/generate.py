@@ -62,7 +62,7 @@ def _matrix(rng: Rng, m: int, n: int) -> Array:
 
 
 def _sides(rng: Rng, image: Array, way: str) -> tuple[Array, Array, Array]:
-    """Return lower and upper sides and multipliers: equations, active rows, rows with room."""
+    """Return lower and upper sides and multipliers: equations, active rows, inactive rows."""
     m = len(image)
     kind = rng.integers(0, 5, m)  # equation, active above, active below, room, room on both sides
     room = rng.integers(1, 6, (2, m)).astype(float)
@@ -102,7 +102,7 @@ def _with_noise(rng: Rng, program: Program) -> Program:
 
 
 def _with_ball(rng: Rng, program: Program) -> Program:
-    """Add a ball, active (its normal is a Pythagorean triple) or with room."""
+    """Add a ball, active (its normal is a Pythagorean triple) or inactive."""
     k, z = float(rng.integers(1, 4)), program.solution
     D = _matrix(rng, 2, program.dim)
     normal = np.array([3.0, 4.0])[:: rng.choice([-1, 1])] * rng.choice([-1.0, 1.0], 2)
@@ -113,7 +113,7 @@ def _with_ball(rng: Rng, program: Program) -> Program:
 
 
 def _empty(rng: Rng) -> Program:
-    """Return rows that contradict each other, and a direction along which everything else is fine."""
+    """Return rows that contradict each other, and a direction along which all other rows are satisfied."""
     n = int(rng.integers(2, 7))
     d = rng.integers(-2, 3, n).astype(float)
     d[0] = 1.0
@@ -132,7 +132,7 @@ def _empty(rng: Rng) -> Program:
 
 
 def _unbounded(rng: Rng) -> Program:
-    """Return rows around a point, and a direction that none of them forbids."""
+    """Return rows around a point, and a direction along which all of them stay satisfied."""
     n = int(rng.integers(1, 7))
     d = rng.integers(-2, 3, n).astype(float)
     d[0] = 1.0

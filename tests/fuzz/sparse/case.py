@@ -14,12 +14,12 @@ from fuzz.judge.verdict import Class, Verdict, worst
 from fuzz.judge.wide import norm
 from fuzz.machine.script import Script
 from fuzz.sparse.column import Array, Column
-from fuzz.sparse.judge import Asked, judge_column
+from fuzz.sparse.judge import CallOptions, judge_column
 from fuzz.sparse.shrink import simpler
 
 __all__ = ["FORMS", "SparseCase"]
 
-#: How the matrix is handed over: an expression of the dense matrix ``A``.
+#: The form in which the matrix is passed: an expression of the dense matrix ``A``.
 FORMS = {
     "dense": "A",
     "fortran": "np.asfortranarray(A)",
@@ -128,12 +128,14 @@ class SparseCase:
             if planted is not None and planted.ndim == 2:
                 planted = planted[:, j]
             tol = _DEFAULT_TOL if self.tol is None else self.tol
-            asked = Asked(tol, self.dtype, names_dual=self.method is None, planted=planted)
-            verdicts.append(judge_column(column, asked, claims))
+            call_options = CallOptions(
+                tol, self.dtype, names_dual=self.method is None, planted=planted
+            )
+            verdicts.append(judge_column(column, call_options, claims))
         return worst(verdicts)
 
     def excuse(self, raised: Raised) -> Verdict | None:
-        # A method that says in advance what it lacks is within its rights; the default is not.
+        # A chosen method may report a missing capability in advance; the default method may not.
         if self.method is not None and raised.kind == "MissingCapabilityError":
             return Verdict(Class.REFUSED, raised.message)
         if raised.on_purpose and "must be given in other units" in raised.message:
@@ -141,7 +143,7 @@ class SparseCase:
         return None
 
     def _out_of_range(self) -> bool:
-        """Whether squares of the numbers, whatever is done with them, leave the range of numbers."""
+        """Whether squares of the numbers overflow or underflow, however they are computed."""
         widest = 1e15 if eps_of(self.A.dtype) > 1e-10 else 1e140
         sizes = [float(norm(self.A)), *(float(norm(column)) for column in np.atleast_2d(self.y.T))]
         return any(size > 0.0 and not 1.0 / widest < size < widest for size in sizes)

@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Column:
-    """Exact data: what the library was handed, number for number."""
+    """The exact data that were passed to the library."""
 
     A: Array
     y: Array
@@ -55,10 +55,10 @@ class Column:
         scale = max(self.sigma, 1e-6 * self.size) if self.sigma > 0.0 else self.size
         found = 0.0
         if excess > 0.0:
-            # ``A x = 0`` has no size of its own: the largest that such a product could have.
+            # ``A x = 0`` has no size of its own: compare with the largest possible product.
             found = float(excess / (scale if scale > 0.0 else self.spectrum[1][0] * norm(x)))
         if self.nonneg:
-            # An entry of 0 is compared with what its column would need to make up y.
+            # Beside entries of 0: compare with the coefficient of the longest column at the length of y.
             longest = float(np.sqrt((np.abs(wide(self.A)) ** 2).sum(axis=0).max(initial=0.0)))
             reach = self.size / longest if longest > 0.0 else 0.0
             largest = max(np.abs(x).max(initial=0.0), reach)

@@ -18,14 +18,14 @@ from fuzz.sparse.dual import gauge, proved, proved_as_given
 from fuzz.sparse.primal import Upper, least_residual, upper_bound
 from fuzz.sparse.reference import Answer, answer
 
-__all__ = ["Asked", "judge_column"]
+__all__ = ["CallOptions", "judge_column"]
 
-#: How far a dual point may be from what it is said to be, relative, besides rounding.
+#: Relative error allowed in a dual point, besides rounding.
 _DUAL = 1e-10
 
 
 @dataclass(frozen=True)
-class Asked:
+class CallOptions:
     """The options of a call, beyond the problem."""
 
     tol: float
@@ -36,15 +36,15 @@ class Asked:
     planted: Any = None
 
 
-def judge_column(column: Column, asked: Asked, claims: Claims) -> Verdict:
+def judge_column(column: Column, options: CallOptions, claims: Claims) -> Verdict:
     """Return the verdict on one result."""
-    return _Judge(column, asked, claims).verdict()
+    return _Judge(column, options, claims).verdict()
 
 
 @dataclass(frozen=True)
 class _Judge:
     column: Column
-    asked: Asked
+    options: CallOptions
     claims: Claims
 
     def verdict(self) -> Verdict:
@@ -55,7 +55,7 @@ class _Judge:
 
     def _checked(self) -> Verdict:
         column, claims = self.column, self.claims
-        check_fields(claims, self.asked.tol, 0.0, self.asked.dtype, (column.A.shape[1],))
+        check_fields(claims, self.options.tol, 0.0, self.options.dtype, (column.A.shape[1],))
         if claims.status == "UNBOUNDED":
             raise Finding("false UNBOUNDED", "a norm is never below 0")
         if claims.status == "INFEASIBLE":
@@ -86,18 +86,18 @@ class _Judge:
         self._contradict_bound(self.near)
         if shown >= bound - self._slack_of_dual():
             return True
-        # The point may be too long by its rounding, which its columns amplify. Then it proves less, but the
+        # Rounding, amplified by the columns, may make the dual point infeasible. It then proves less, but the
         # bound, from sums with more digits, has to be true all the same.
         allowed = (self._slack_of_length() + _DUAL) * bound + self._slack_of_dual()
-        if claims.dual is not None and self.asked.names_dual and shown < bound - allowed:
+        if claims.dual is not None and self.options.names_dual and shown < bound - allowed:
             raise Finding("dual proves less", f"{shown!r} is proved, {bound!r} is claimed")
         self._contradict_bound(self.best)
         return self.lower >= bound * (1.0 - 1e-12)
 
     def _check_dual(self) -> None:
-        """Raise a finding where the dual point is none: too long, or not finite."""
+        """Raise a finding where the dual point is infeasible or not finite."""
         dual, column = self.claims.dual, self.column
-        if dual is None or not self.asked.names_dual:
+        if dual is None or not self.options.names_dual:
             return
         if not np.isfinite(dual).all():
             raise Finding("dual not feasible", "it is not finite")
@@ -130,7 +130,7 @@ class _Judge:
 
     def _success(self, proof: bool) -> Verdict:
         claims = self.claims
-        allowed = self.asked.tol * abs(claims.fun)
+        allowed = self.options.tol * abs(claims.fun)
         slack = rounding(self.column.eps, claims.fun)
         if proof:
             return Verdict(Class.CERTIFIED)
@@ -160,7 +160,8 @@ class _Judge:
         """A feasible point made of a reference."""
         starts = [self.claims.x, self.reference.x]
         return upper_bound(
-            self.column, starts + ([] if self.asked.planted is None else [self.asked.planted])
+            self.column,
+            starts + ([] if self.options.planted is None else [self.options.planted]),
         )
 
     @cached_property
@@ -176,7 +177,7 @@ class _Judge:
         """Look for a feasible point of a set that is said to be empty."""
         column = self.column
         points = [least_residual(column), self.reference.x]
-        points += [] if self.asked.planted is None else [self.asked.planted]
+        points += [] if self.options.planted is None else [self.options.planted]
         residuals = []
         for x in points:
             if not np.isfinite(x).all() or (column.nonneg and (np.asarray(x) < 0).any()):
@@ -196,7 +197,7 @@ class _Judge:
         """Whether the point is inside by more than the rounding of a product with it.
 
         A dual vector proves emptiness up to the rounding of ``A' nu``: that no point is inside by more than
-        ``64 eps |A| |x|``. Where small singular values are rounding, huge points do, and prove nothing.
+        ``64 eps |A| |x|``. Where small singular values are rounding, huge points are, and disprove nothing.
         """
         column = self.column
         product = rounding(column.eps, norm(column.A) * norm(x))
@@ -207,12 +208,12 @@ class _Judge:
         if self.column.sigma > 0.0:
             return False
         size = self.column.size
-        if x is self.asked.planted:  # y is a product that was rounded
+        if x is self.options.planted:  # y is a product that was rounded
             size += float(norm(np.abs(wide(self.column.A)) @ np.abs(wide(x))))
         return residual <= 8.0 * self.column.eps * size
 
     def _rank_is_clear(self) -> bool:
-        """Whether small singular values are rounding: else huge points may do what others cannot."""
+        """Whether small singular values are all rounding: otherwise only huge points may be feasible."""
         s = self.column.spectrum[1]
         zero = 4.0 * self.column.eps * max(self.column.A.shape)
         return not ((s > zero * s[0]) & (s < 1e-9 * s[0])).any()

@@ -24,7 +24,7 @@ def signs(rng: Rng, m: int, d: int) -> Array:
 
 
 def integers(rng: Rng, m: int, d: int) -> Array:
-    """Small integers: ties everywhere."""
+    """Small integers, with many ties."""
     return np.asarray(rng.integers(-2, 3, size=(m, d)), dtype=float)
 
 
@@ -46,7 +46,7 @@ def cosines(rng: Rng, m: int, d: int) -> Array:
 
 
 def vandermonde(rng: Rng, m: int, d: int) -> Array:
-    """Powers of increasing nodes: condition numbers beyond all precision."""
+    """Powers of increasing nodes: condition numbers beyond double precision."""
     return np.vander(np.sort(rng.uniform(-1.0, 1.0, m)), d, increasing=True)
 
 

@@ -17,13 +17,13 @@ __all__ = ["Upper", "least_residual", "upper_bound"]
 
 #: How much of the spectrum takes part in a move towards a smaller residual.
 _SHARES = (1e-2, 1e-4, 1e-7, 1e-11, 1e-15)
-#: A claim is not contradicted by a point whose feasibility is certain up to rounding only, by less.
+#: Where feasibility is certain only up to rounding, a point contradicts a bound if it is lower by this share.
 _NEARLY = 1e-6
 
 
 @dataclass(frozen=True)
 class Upper:
-    """A number above the optimum, and the point that shows it."""
+    """An upper bound on the optimum, and the point that proves it."""
 
     value: Any
     point: Any
@@ -46,7 +46,7 @@ def upper_bound(column: Column, starts: Iterable[Any]) -> Upper | None:
 
 
 def _in_ball(column: Column, x: Any) -> list[Upper]:
-    """Move ``x`` inside, as little as it takes, in several ways."""
+    """Return feasible points as close to ``x`` as possible, made in several ways."""
     if column.holds(x):
         return [Upper(column.value(x), x)]
     r = norm(wide(column.A) @ x - wide(column.y))
@@ -142,7 +142,7 @@ def _long(number: mpmath.mpf) -> Any:
 
 
 def _on_equation(column: Column, x: Any) -> list[Upper]:
-    """Refine ``x`` until ``A x = y`` to long double, and charge for what is left."""
+    """Refine ``x`` until ``A x = y`` to long double, and add a bound on the effect of what remains."""
     used = np.flatnonzero(np.abs(x) > 1e-7 * np.abs(x).max(initial=0.0))
     every = np.arange(len(x))
     found = []
@@ -164,14 +164,14 @@ def _refined(column: Column, x: Any, kept: Array) -> Upper | None:
     for _ in range(4):
         r = narrow(wide(column.y) - wide(column.A) @ z)
         z[kept] += wide(Vh[above].conj().T @ ((U[:, above].conj().T @ r) / s[above]))
-    left = norm(wide(column.A) @ z - wide(column.y))
-    if left > 1e-15 * column.size or (column.nonneg and (z < 0).any()):
+    residual = norm(wide(column.A) @ z - wide(column.y))
+    if residual > 1e-15 * column.size or (column.nonneg and (z < 0).any()):
         return None
     value = column.value(z)
-    if not full:  # consistent up to rounding only: good for gross contradictions
+    if not full:  # consistent only up to rounding: refutes gross errors alone
         return Upper(value * (1.0 + _NEARLY), z)
     # An exact solution is no further away than the residual over the least singular value.
-    move = left / (s[-1] * (1.0 - 1e-3))
+    move = residual / (s[-1] * (1.0 - 1e-3))
     if column.nonneg and not (z[kept] > move).all():
         return Upper(value * (1.0 + _NEARLY), z)
     return Upper(value + column.weights.max() * np.sqrt(len(kept)) * move, z)

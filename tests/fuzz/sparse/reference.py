@@ -17,7 +17,7 @@ __all__ = ["Answer", "answer"]
 
 @dataclass(frozen=True)
 class Answer:
-    """A point that is feasible nearly, and a dual point that is one nearly."""
+    """A nearly feasible point, and a nearly feasible dual point."""
 
     solved: bool
     x: Array
