@@ -1,4 +1,4 @@
-"""Many complex right-hand sides: shared work, the same solutions."""
+"""Batches of complex right-hand sides give the solutions of separate calls, with shared work."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def several(m: int, d: int, count: int, seed: int) -> tuple[Any, Any]:
     return A, A @ X + 0.1 * rng.standard_normal((m, count))
 
 
-def test_together_and_alone_are_the_same() -> None:
+def test_a_batch_gives_the_solutions_of_separate_calls() -> None:
     A, Y = several(40, 100, 12, 0)
     weights = np.random.default_rng(1).random(100) + 0.5
     sigma = np.linspace(0.5, 5.0, 12)
@@ -38,8 +38,8 @@ def test_together_and_alone_are_the_same() -> None:
         assert (np.abs(A.conj().T @ result.dual) <= weights * (1.0 + 1e-12)).all()
 
 
-def test_what_does_not_fit_is_solved_alone() -> None:
-    """Equations, and a radius beyond ``y``, among others."""
+def test_problems_a_batch_does_not_support_are_solved_separately() -> None:
+    """A batch with equations and with a radius above ``|y|`` among the other problems."""
     A, Y = several(20, 60, 4, 2)
     sigma = [
         0.0,
@@ -54,7 +54,7 @@ def test_what_does_not_fit_is_solved_alone() -> None:
 
 
 def proposed(A: Any, Y: Any) -> tuple[Any, Any]:
-    """Return problems with a radius of 1, and what is found for them."""
+    """Return problems with a radius of 1, and the solutions found for them."""
     problems = [bpdn_problem(linear_map(A), y, 1.0) for y in Y.T]
     form = SparseProblem.of(problems[0], np.zeros(A.shape[1]))
     search = BatchNewton(linear_map(A), 1e-7).search
@@ -71,8 +71,8 @@ def test_a_proposal_is_proved() -> None:
         assert problem.constraint.violation(proposal.x) == 0.0
 
 
-def test_newtons_steps_are_few() -> None:
-    """An error in Newton's matrix, or in the next alpha, does not make a wrong answer but a longer way."""
+def test_newtons_method_takes_few_steps() -> None:
+    """An error in Newton's matrix, or in the next alpha, only increases the number of steps."""
     A, Y = several(60, 150, 20, 3)
     proposals = proposed(A, Y)[1]
     assert sum(99 if p is None else p.steps for p in proposals) <= 97
@@ -86,7 +86,7 @@ def test_real_measurements_of_a_complex_matrix() -> None:
         assert result.fun == pytest.approx(lopro.bpdn(A, y, 1.0).fun, rel=2e-6)
 
 
-def test_groups_of_many_are_not_mistaken() -> None:
+def test_batches_of_groups_are_solved_correctly() -> None:
     A, Y = several(30, 80, 4, 5)
     groups = np.arange(80) // 2
     results = lopro.bpdn(A, Y, 1.0, groups=groups)
@@ -95,8 +95,8 @@ def test_groups_of_many_are_not_mistaken() -> None:
     assert results[0].fun == pytest.approx(alone.fun, rel=2e-6)
 
 
-def test_weights_are_units_of_columns() -> None:
-    """Powers of two round nothing: the same steps and values, with entries over their weights."""
+def test_weights_are_equivalent_to_scaled_columns() -> None:
+    """Scaling by powers of two is exact: equal steps and values, and entries divided by their weights."""
     A, Y = several(40, 100, 6, 6)
     weights = 2.0 ** np.random.default_rng(6).integers(-12, 12, 100)
 

@@ -62,7 +62,7 @@ def of_groups(X: Vector, groups: Vector, weights: Vector) -> float:
 @pytest.mark.parametrize(
     ("iscomplex", "nonneg"), [(False, False), (False, True), (True, False)], ids=str
 )
-def test_optimum_is_clarabels(
+def test_the_optimum_agrees_with_clarabel(
     iscomplex: bool, nonneg: bool, grouped: bool, k: int, sigma: float
 ) -> None:
     A, Y = problem(15, 40, k, k, iscomplex=iscomplex, nonneg=nonneg)
@@ -127,7 +127,7 @@ def test_groups_take_weights_in_the_order_of_their_numbers() -> None:
 
 @pytest.mark.parametrize("iscomplex", [False, True])
 @pytest.mark.parametrize(("k", "starts"), [(1, [0, 1, 2, 3, 4]), (2, [0, 2, 3]), (3, [0, 1, 4])])
-def test_newtons_matrix_is_solved(iscomplex: bool, k: int, starts: list[int]) -> None:
+def test_systems_with_newtons_matrix_are_solved(iscomplex: bool, k: int, starts: list[int]) -> None:
     rng = np.random.default_rng(3)
 
     def numbers(*shape: int) -> Vector:
@@ -146,7 +146,7 @@ def test_newtons_matrix_is_solved(iscomplex: bool, k: int, starts: list[int]) ->
 
 
 @pytest.mark.parametrize(("closeness", "off"), [(0.0, 1e-12), (1e-2, 1e-9), (1e-5, 1e-3)])
-def test_newtons_matrix_of_columns_that_are_nearly_equal(closeness: float, off: float) -> None:
+def test_newtons_matrix_of_nearly_equal_columns(closeness: float, off: float) -> None:
     rng, n = np.random.default_rng(4), 128
     A = rng.standard_normal((160, n)) + 1j * rng.standard_normal((160, n))
     if closeness:
@@ -202,7 +202,7 @@ def test_single_precision_stays(kind: str) -> None:
     np.testing.assert_array_equal(Y, before[1])
 
 
-def test_few_products_where_there_are_columns() -> None:
+def test_few_products_where_columns_are_available() -> None:
     A, Y = problem(120, 400, 1, 9, iscomplex=True)
     result = lopro.bpdn(A, Y[:, 0], 0.05 * np.linalg.norm(Y))
     assert result.success and result.counts.rmatvecs <= 20 and result.counts.projections == 0
@@ -229,7 +229,7 @@ def test_emptiness_is_proved(joint: bool) -> None:
     assert there.success
 
 
-def test_a_start_saves_work_and_zero_is_found() -> None:
+def test_a_start_saves_work_and_a_zero_solution_is_found() -> None:
     A, Y = problem(40, 120, 3, 12, iscomplex=True)
     cold = lopro.bpdn(A, Y, 0.7, joint=True)
     warm = lopro.bpdn(A, Y, 0.7, joint=True, x0=cold.x)
@@ -249,7 +249,7 @@ def test_callbacks_see_matrices() -> None:
     assert stopped.x.shape == (40, 2)
 
 
-def test_one_right_hand_side_taken_together_is_the_plain_problem() -> None:
+def test_one_joint_right_hand_side_is_the_plain_problem() -> None:
     A, Y = problem(15, 40, 1, 14, iscomplex=False)
     plain = lopro.bpdn(A, Y[:, 0], 0.3)
     together = lopro.bpdn(A, Y[:, 0], 0.3, joint=True)
@@ -278,13 +278,13 @@ def test_a_deadline_holds() -> None:
     assert result.seconds < 2.0
 
 
-def test_many_blocks_are_left_to_the_method_without_factors(
+def test_many_blocks_are_solved_without_factorisations(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A factorisation grows with the cube of the blocks, a product does not grow with them."""
+    """The work of a factorisation grows with the cube of the number of blocks, that of a product does not."""
     from lopro.basis_pursuit.blocks import search as block_search
 
-    A, Y = problem(200, 600, 1, 12, iscomplex=True)  # too many entries for cones
+    A, Y = problem(200, 600, 1, 12, iscomplex=True)  # too many entries for a cone program
     sigma = 0.05 * float(np.linalg.norm(Y))
     by_newton = lopro.bpdn(A, Y[:, 0], sigma)
     settings = dataclasses.replace(block_search.SETTINGS, expensive=1e-3, quick=0.0)
@@ -293,7 +293,7 @@ def test_many_blocks_are_left_to_the_method_without_factors(
     assert by_newton.success and by_newton.counts.matvecs == 0
     assert by_products.success and by_products.counts.matvecs > 10
     assert by_products.fun == pytest.approx(by_newton.fun, rel=2e-6)
-    # Equations, and single precision, have no other way.
+    # For equations and for single precision there is no alternative method.
     single = A.astype(np.complex64), Y[:, 0].astype(np.complex64)
     assert lopro.bpdn(*single, sigma, tol=1e-4).counts.matvecs == 0
     assert lopro.bpdn(A, Y[:, 0], 0.0, tol=1e-6).counts.matvecs == 0

@@ -1,4 +1,4 @@
-"""`lopro.bpdn` on problems whose solution is known by construction, and on the awkward ones.
+"""`lopro.bpdn` on problems whose solution is known by construction, and on special cases.
 
 Construction: choose the solution x* and a dual point nu with ``A_S' nu = w_S sign(x*_S)`` and strict
 inequality elsewhere (columns are shrunk where that fails); then ``y = A x* + sigma nu / |nu|``.
@@ -34,8 +34,8 @@ def test_constructed_optima_are_found(kind: str, decades: float, block: int) -> 
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("kind", ["dense", "complex"])
-def test_constructed_optima_are_found_without_columns(kind: str, seed: int) -> None:
-    """Operators go to a matrix-free method."""
+def test_constructed_optima_are_found_with_operators(kind: str, seed: int) -> None:
+    """Operators are solved by a matrix-free method."""
     known = constructed(seed, kind=kind)
     result = lopro.bpdn(aslinearoperator(known.A), known.y, known.sigma, tol=1e-7)
     optimum = float(known.weights @ np.abs(known.x))
@@ -46,7 +46,7 @@ def test_constructed_optima_are_found_without_columns(kind: str, seed: int) -> N
 
 @pytest.mark.parametrize("seed", range(10))
 def test_without_strict_complementarity(seed: int) -> None:
-    """Columns whose correlation is exactly at its limit: the value is right, or no success is claimed."""
+    """Correlations exactly at their limit: the value is accurate, or the run is not reported as a success."""
     known = constructed(seed, kind="dense", slack=1.0)
     result = lopro.bpdn(known.A, known.y, known.sigma, tol=1e-8, max_iter=50_000)
     optimum = float(np.abs(known.x).sum())
@@ -112,7 +112,10 @@ def test_zero_solution_duplicates_zero_columns_and_more_rows_than_columns() -> N
 
 def test_an_unreachable_sigma_is_infeasible() -> None:
     rng = np.random.default_rng(4)
-    for rows, columns in ((60, 20), (900, 400)):  # below and above the size that is factored first
+    for rows, columns in (
+        (60, 20),
+        (900, 400),
+    ):  # below and above the size up to which A is factored first
         A, y = rng.standard_normal((rows, columns)), rng.standard_normal(rows)
         result = lopro.bpdn(A, y, 0.1)
         assert result.status is lopro.Status.INFEASIBLE
@@ -148,7 +151,7 @@ def test_dual_solution_bounds_the_optimum() -> None:
 
 
 def dual_value(known: Constructed, result: lopro.BPDNResult) -> float:
-    """Return the bound that the dual point proves, after a check that it is one."""
+    """Return the bound that the dual point proves, after checking that the point is dual feasible."""
     pulled = known.A.conj().T @ result.dual
     size = pulled.real if known.nonneg else np.abs(pulled)
     assert (size <= known.weights * (1 + 1e-12)).all()
@@ -187,7 +190,7 @@ def test_the_dual_of_other_methods_is_a_bound(method: Any) -> None:
 
 
 def residual_value(known: Constructed, x: Any) -> float:
-    """Return what the residual at a point proves, scaled to a dual point."""
+    """Return the lower bound from the residual at a point, scaled to be dual feasible."""
     r = known.y - known.A @ x
     pairing = float(known.y @ r) - known.sigma * float(np.linalg.norm(r))
     return pairing / float(np.abs(known.A.T @ r).max())
@@ -195,7 +198,7 @@ def residual_value(known: Constructed, x: Any) -> float:
 
 @pytest.mark.parametrize("steps", [10, 40, 160])
 def test_the_dual_of_other_methods_is_the_better_of_two_residuals(steps: int) -> None:
-    """That of the answer, and that of the point before its projection: either may prove more."""
+    """The residuals of the answer and of the point before its projection: either bound may be the larger."""
     known = constructed(8, kind="dense")
     inner = lopro.inner.AcceleratedGradient(restart=True)
     method = Recorded(lopro.OneProjection(inner, lopro.penalties.Softplus(3.0, 0.01), steps))

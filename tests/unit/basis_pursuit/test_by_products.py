@@ -1,4 +1,4 @@
-"""Forming the matrix of an operator: when, and by how many products."""
+"""Forming the matrix of an operator: when this is done, and the number of products it takes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lopro.maps import linear_map
 
 
 class Watched:
-    """A matrix behind its products, which are counted."""
+    """An operator that counts its products with a matrix."""
 
     def __init__(self, A: Any, pause: float = 0.0) -> None:
         self.forward, self.adjoint = 0, 0
@@ -83,7 +83,7 @@ def test_blocks_are_read_in_few_passes(m: int, d: int) -> None:
     np.testing.assert_allclose(known.toarray(), A, rtol=1e-15)
     assert blocks.asked == 2
     known.toarray()
-    assert blocks.asked == 2  # it is kept
+    assert blocks.asked == 2  # the matrix is kept: no further products
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
@@ -94,22 +94,22 @@ def test_few_rows_or_columns_are_read_at_once(m: int, d: int, dtype: Any) -> Non
     result = lopro.bpdn(watched.A, y, sigma, tol=1e-9)
     assert result.success and "ByProducts" in result.method
     assert result.fun == pytest.approx(expected.fun, rel=2e-9)
-    # One for each, and one that measures the answer; products with the copy are on no ledger.
+    # One for each row or column, and one to check the answer; products with the copy are not counted.
     assert watched.products <= min(m, d) + 2
     counts = (result.counts, result.certificate_counts)
     assert sum(c.matvecs for c in counts) == watched.forward
     assert sum(c.rmatvecs for c in counts) == watched.adjoint
 
 
-def test_easy_problems_are_over_before_it_pays() -> None:
+def test_easy_problems_are_solved_without_forming_the_matrix() -> None:
     A, y, sigma = planted(400, 1000, 10, 0.3)
     watched = Watched(A)
     assert lopro.bpdn(watched.A, y, sigma).success
     assert watched.products < 100
 
 
-def test_no_more_than_twice_the_products_that_reading_takes() -> None:
-    """Nearly as many nonzeros as rows: without columns it takes thousands of products."""
+def test_at_most_twice_the_products_that_forming_the_matrix_takes() -> None:
+    """Nearly as many nonzeros as rows: a matrix-free method takes thousands of products."""
     A, y, sigma = planted(100, 400, 25, 0.05)
     watched = Watched(A)
     result = lopro.bpdn(watched.A, y, 0.1 * sigma, tol=1e-8)
@@ -119,14 +119,16 @@ def test_no_more_than_twice_the_products_that_reading_takes() -> None:
     assert result.fun == pytest.approx(expected.fun, rel=2e-8)
 
 
-def test_a_slow_search_is_left_before_it_has_cost_as_much(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_matrix_free_run_ends_before_it_costs_as_much(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     A, y, sigma = planted(400, 900, 100, 0.05)
     watched = Watched(A)
     assert lopro.bpdn(watched.A, y, 0.1 * sigma).success
     assert 400 + 2 * 64 <= watched.products <= 400 + 2 * 84 + 5
 
 
-def test_several_right_hand_sides_read_it_once() -> None:
+def test_several_right_hand_sides_form_the_matrix_once() -> None:
     A, y, sigma = planted(30, 90, 3, 0.1)
     watched = Watched(A)
     results = lopro.bpdn(watched.A, np.stack([y, -y, 2.0 * y], axis=1), [sigma, sigma, sigma])
@@ -143,7 +145,7 @@ def test_equations_through_operators(dtype: Any) -> None:
     np.testing.assert_allclose(A @ result.x, y, atol=1e-9)
 
 
-def test_signs_and_weights_come_along() -> None:
+def test_signs_and_weights_are_respected() -> None:
     A, y, sigma = planted(30, 80, 4, 0.3)
     y = A[:, :4] @ np.ones(4) + 0.01 * y
     w = np.linspace(0.5, 2.0, 80)
@@ -153,8 +155,8 @@ def test_signs_and_weights_come_along() -> None:
     assert result.fun == pytest.approx(expected.fun, rel=2e-8)
 
 
-def test_points_are_measured_by_the_operator_itself() -> None:
-    """The rows that an adjoint gives are those of another matrix, so no point of that passes for feasible."""
+def test_points_are_checked_with_the_operator_itself() -> None:
+    """A wrong adjoint gives the rows of another matrix, whose solutions are not accepted as feasible."""
     A, y, sigma = planted(20, 60, 2, 0.1)
     other = 1.5 * A
     mismatched = LinearOperator(
@@ -164,7 +166,7 @@ def test_points_are_measured_by_the_operator_itself() -> None:
     assert not result.success or np.linalg.norm(A @ result.x - y) <= sigma * (1.0 + 1e-6)
 
 
-def test_reading_keeps_the_time_limit() -> None:
+def test_forming_the_matrix_respects_the_time_limit() -> None:
     A, y, sigma = planted(60, 200, 5, 0.1)
     start = time.perf_counter()
     result = lopro.bpdn(Watched(A, pause=0.02).A, y, sigma, time_limit=0.3)
@@ -172,7 +174,7 @@ def test_reading_keeps_the_time_limit() -> None:
     assert not result.success and result.status.name == "TIME_LIMIT"
 
 
-def test_zero_and_one_nonzero_cost_no_reading() -> None:
+def test_solutions_with_at_most_one_nonzero_do_not_form_the_matrix() -> None:
     A, y, _ = planted(40, 120, 3, 0.1)
     length = float(np.linalg.norm(y))
     for sigma, most in ((1.1 * length, 3), (0.999 * length, 6)):
@@ -181,7 +183,7 @@ def test_zero_and_one_nonzero_cost_no_reading() -> None:
         assert watched.products <= most
 
 
-def test_what_is_large_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_matrices_are_not_formed(monkeypatch: pytest.MonkeyPatch) -> None:
     A, y, sigma = planted(20, 60, 2, 0.1)
     problem = bpdn_problem(Watched(A).A, y, sigma)
     assert repr(BasisPursuit().choose(problem)) == "ByProducts()"
@@ -206,8 +208,8 @@ def test_what_is_large_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert repr(BasisPursuit().choose(turning)).startswith("MatrixFree")
 
 
-def test_equations_begin_from_the_columns_that_matter_most() -> None:
-    """A relaxed problem before them took 53 products here."""
+def test_equations_start_from_the_most_correlated_columns() -> None:
+    """Solving a relaxed problem first took 53 products here."""
     rng = np.random.default_rng(3)
     A, x = rng.standard_normal((100, 300)) / 10.0, np.zeros(300)
     x[rng.choice(300, 10, replace=False)] = rng.standard_normal(10)

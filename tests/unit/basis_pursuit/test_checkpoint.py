@@ -22,7 +22,7 @@ SIGMA = float(np.linalg.norm(E))
 
 
 class Killed(BaseException):
-    """An exception that no handler catches, like a signal that ends the process."""
+    """An exception that no handler catches, as for a signal that ends the process."""
 
 
 def passes_until(killed_after: int, method: Any) -> None:
@@ -40,27 +40,29 @@ def passes_until(killed_after: int, method: Any) -> None:
 
 
 @pytest.mark.parametrize("killed_after", [1, 2, 5, 8])
-def test_what_was_done_is_not_done_again(killed_after: int, tmp_path: Path) -> None:
+def test_completed_rounds_are_not_repeated(killed_after: int, tmp_path: Path) -> None:
     undisturbed = lopro.bpdn(StoredMap(A), Y, SIGMA, tol=1e-9)
     method = lopro.WorkingSet(checkpoint=tmp_path / "state.npz")
     passes_until(killed_after, method)
     found = lopro.bpdn(StoredMap(A), Y, SIGMA, tol=1e-9, method=method)
     assert found.success and found.fun == pytest.approx(undisturbed.fun, rel=1e-12)
-    # Two passes until the first state, two for each round; to go on costs a pass for the columns.
+    # Two passes until the first state, two for each round; resuming takes one pass to read the columns.
     rounds = max(0, (killed_after - 3) // 2)
     done = 0 if killed_after <= 2 else 2 + 2 * rounds - 1
     assert found.counts.passes == undisturbed.counts.passes - done
     assert undisturbed.counts.passes > 8
 
 
-def test_the_file_is_small_and_whole(tmp_path: Path) -> None:
+def test_the_file_is_small_and_complete(tmp_path: Path) -> None:
     path = tmp_path / "state.npz"
     found = lopro.bpdn(StoredMap(A), Y, SIGMA, method=lopro.WorkingSet(checkpoint=str(path)))
     assert found.success
     assert [p.name for p in tmp_path.iterdir()] == ["state.npz"]
     assert path.stat().st_size < 8 * (A.shape[0] + 2 * A.shape[1]) + 20_000
     again = lopro.bpdn(StoredMap(A), Y, SIGMA, method=lopro.WorkingSet(checkpoint=path))
-    assert again.success and again.counts.passes == 2, "its columns, and one pricing of all"
+    assert again.success and again.counts.passes == 2, (
+        "a pass for its columns, and one for the correlations of all"
+    )
 
 
 def test_the_file_of_another_problem_is_refused(tmp_path: Path) -> None:
@@ -78,7 +80,7 @@ def test_the_file_of_another_problem_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_file_of_another_matrix_is_refused(tmp_path: Path) -> None:
-    """Same shape, same y: its products with y show it, in the pass that reads the columns."""
+    """Same shape and y: products with y, in the pass that reads the columns, show the difference."""
     path = tmp_path / "state.npz"
     method = lopro.WorkingSet(checkpoint=path)
     lopro.bpdn(StoredMap(A), Y, SIGMA, method=method)
@@ -89,12 +91,12 @@ def test_the_file_of_another_matrix_is_refused(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=r"checkpoint .* belongs to another problem"):
             lopro.bpdn(StoredMap(matrix), Y, SIGMA, method=method)
     assert path.read_bytes() == saved
-    blocks = StoredMap(A, block_bytes=2**14)  # the same matrix, added up in another order
+    blocks = StoredMap(A, block_bytes=2**14)  # the same matrix, summed in another order
     assert lopro.bpdn(blocks, Y, SIGMA, method=method).success
 
 
 def broken(saved: bytes, path: Path) -> list[bytes]:
-    """Return files that are no state: cut off, another format, without some array, with a wrong index."""
+    """Return invalid files: truncated, of another format, without an array, with a wrong index."""
     with np.load(path) as file:
         state = {name: file[name] for name in file.files}
     contents = [saved[: len(saved) // 2], b"", b"no archive", saved[:200] + saved[-200:]]
@@ -120,7 +122,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         assert "another problem" not in str(caught.value)
 
 
-def test_a_full_disk_ends_the_file_and_not_the_run(
+def test_a_full_disk_stops_checkpoints_and_not_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "state.npz"
@@ -142,7 +144,7 @@ def test_a_full_disk_ends_the_file_and_not_the_run(
 
 @pytest.mark.slow
 def test_a_process_that_is_killed(tmp_path: Path) -> None:
-    """A process that ends in the middle of a pass, without any cleaning up."""
+    """A process that ends in the middle of a pass, without any clean-up."""
     np.save(tmp_path / "A.npy", A)
     np.save(tmp_path / "y.npy", Y)
     code = f"""

@@ -1,4 +1,4 @@
-"""Claims of basis pursuit: bounds to the last digit, proved emptiness, charges of violations."""
+"""Claims of basis pursuit: bounds accurate to rounding, proved infeasibility, charges for violations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def exact_support(y: Any, sigma: float, nu: Any) -> Any:
 
 @pytest.mark.parametrize("unit", [1.0, 1e-150, 1e150])
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.complex128])
-def test_a_support_that_cancels_is_right_to_the_last_digit(kind: Any, unit: float) -> None:
+def test_a_support_value_that_cancels_is_accurate_to_rounding(kind: Any, unit: float) -> None:
     if kind is np.float32:
         unit = 1.0
     rng = np.random.default_rng(0)
@@ -48,7 +48,7 @@ def test_a_support_that_cancels_is_right_to_the_last_digit(kind: Any, unit: floa
     assert exact <= found <= math.nextafter(math.nextafter(float(exact), math.inf), math.inf)
 
 
-def test_a_ball_rounds_its_support_up_by_little() -> None:
+def test_the_support_of_a_ball_is_rounded_up_by_little() -> None:
     rng = np.random.default_rng(1)
     for sigma in (0.0, 1.0, 100.0):
         y, nu = rng.standard_normal(30), rng.standard_normal(30)
@@ -60,7 +60,7 @@ def test_a_ball_rounds_its_support_up_by_little() -> None:
 
 @pytest.mark.parametrize("below", [1e-3, 1e-7, 1e-11, 1e-13])
 def test_a_bound_close_to_y_is_valid_and_tight(below: float) -> None:
-    """One column: the solution is a formula, and bound and value meet there."""
+    """With one column the solution has a closed form, and the bound equals the value there."""
     rng = np.random.default_rng(2)
     a, y = rng.standard_normal(5), rng.standard_normal(5)
     sigma = float(np.linalg.norm(y)) * (1.0 - below)
@@ -97,8 +97,8 @@ def test_the_gauge_allows_for_the_rounding_of_correlations() -> None:
         assert -found.support <= value
 
 
-def test_a_violation_is_paid_for() -> None:
-    """What the point owes to being outside, ``nu * excess``, is a part of the gap: here it is all of it."""
+def test_a_violation_is_charged_to_the_gap() -> None:
+    """The gain from a violation, ``nu * excess``, is a part of the gap: here it is the whole gap."""
     problem = bpdn_problem(np.eye(1, 2), np.array([2.0]), 1.0)  # x_1 in [1, 3], the optimum is 1
     known = Incumbent(problem, Target(1e-6, 0.0), [])
     outside = np.array([1.0 - 1e-10, 1e-10])
@@ -110,8 +110,8 @@ def test_a_violation_is_paid_for() -> None:
     assert known.certificate.gap == pytest.approx(1e-10, rel=1e-5)
 
 
-def test_a_bound_that_is_too_large_is_no_success() -> None:
-    """A false inequality shows at the point, which breaks it: the gap is no smaller than that."""
+def test_a_bound_that_is_too_large_gives_no_success() -> None:
+    """The point violates the false inequality, and the gap is at least that violation."""
     problem = bpdn_problem(np.eye(1), np.array([2.0]), 1.0)
     known = Incumbent(problem, Target(1e-6, 0.0), [])
     x = np.array([1.0])
@@ -123,7 +123,7 @@ def test_a_bound_that_is_too_large_is_no_success() -> None:
 
 
 @pytest.mark.parametrize("operator", [False, True])
-def test_empty_needs_a_proof(operator: bool) -> None:
+def test_infeasibility_requires_a_proof(operator: bool) -> None:
     rng = np.random.default_rng(4)
     A, y = rng.standard_normal((30, 8)), rng.standard_normal(30)
     rest = y - A @ np.linalg.lstsq(A, y, rcond=None)[0]
@@ -144,7 +144,7 @@ def test_a_direction_of_small_singular_value_is_no_proof() -> None:
         assert not residual_exceeds(A, y, 1.0 + 1e-12, U[:, -1])
 
 
-def test_single_precision_is_not_taken_for_a_lower_rank() -> None:
+def test_rounding_to_single_precision_is_not_mistaken_for_low_rank() -> None:
     A = np.diag([1.0, 1e-9]).astype(np.float32)
     result = lopro.bpdn(A, np.ones(2, dtype=np.float32), 0.1, time_limit=5.0)
     assert result.status is not lopro.Status.INFEASIBLE
@@ -152,7 +152,7 @@ def test_single_precision_is_not_taken_for_a_lower_rank() -> None:
 
 
 @pytest.mark.parametrize("weights", [np.ones(4), np.ones(4, dtype=np.float32)])
-def test_weights_do_not_widen_points(weights: Any) -> None:
+def test_weights_do_not_change_the_precision_of_points(weights: Any) -> None:
     A = np.eye(3, 4, dtype=np.float32)
     result = lopro.bpdn(A, np.ones(3, dtype=np.float32), 0.5, weights=weights, tol=1e-3)
     assert result.success and result.x.dtype == np.float32
@@ -181,15 +181,15 @@ def test_a_start_of_the_wrong_sign_does_no_harm(operator: bool) -> None:
 
 
 def test_equations_of_a_map_that_vanishes() -> None:
-    """Every correlation is zero: there is no direction to go, and nothing to divide by."""
+    """Every correlation is zero: there is no direction to follow, and no nonzero divisor."""
     for y, status in ((np.ones(4), "INFEASIBLE"), (np.zeros(4), "CONVERGED")):
         result = lopro.bpdn(aslinearoperator(np.zeros((4, 6))), y, 0.0, time_limit=10.0)
         assert result.status.name == status
 
 
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
-def test_columns_nearly_orthogonal_to_y_are_not_taken_for_short_ones(form) -> None:
-    """In single precision entries of 1e-12 are fine, even where ``A'y`` is 1e-7 of what it could be."""
+def test_columns_nearly_orthogonal_to_y_are_not_mistaken_for_short_ones(form) -> None:
+    """Single-precision entries of 1e-12 are valid, even where ``A'y`` is 1e-7 of its largest size."""
     y = np.array([1.0, 0.0], np.float32)
     for size, fine in ((1e-12, True), (1e-17, False)):
         A = np.array([[1e-7 * size, 0.0], [size, size]], np.float32)
@@ -204,7 +204,7 @@ def test_columns_nearly_orthogonal_to_y_are_not_taken_for_short_ones(form) -> No
 @pytest.mark.parametrize("share", [0.9, 0.1])
 @pytest.mark.parametrize("kind", ["one", "many", "complex", "ball"])
 def test_dual_points_are_feasible_where_y_is_nearly_orthogonal_to_the_columns(kind, share):
-    """Correlations are tiny there and rounded like the columns and ``y``; exact numbers judge."""
+    """Correlations are tiny there, with rounding of the size of columns and ``y``; checked exactly."""
     for seed in range(25):
         rng = np.random.default_rng(seed)
         a, across = rng.standard_normal((2, 3))
@@ -226,7 +226,7 @@ def test_dual_points_are_feasible_where_y_is_nearly_orthogonal_to_the_columns(ki
 
 
 def test_a_support_of_zero_is_rounded_up():
-    """``y`` and ``nu`` are opposite and ``sigma = |y|``: the support is 0, and bounds rest on no less."""
+    """``y`` and ``nu`` are opposite and ``sigma = |y|``: the support is 0, its estimate no less."""
     rng = np.random.default_rng(0)
     for c, k in 10.0 ** rng.uniform(-8, 8, (200, 2)):
         found = support_of_ball(np.array([0.0, c]), c, np.array([0.0, -k]))
@@ -235,8 +235,8 @@ def test_a_support_of_zero_is_rounded_up():
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128])
 @pytest.mark.parametrize("below", [3e-2, 1e-3, 1e-5, 1e-7])
-def test_one_nonzero_is_a_formula(below: float, dtype: Any) -> None:
-    """On the first piece of the path the residual is as long as it may be, and nothing is searched for."""
+def test_a_solution_with_one_nonzero_has_a_closed_form(below: float, dtype: Any) -> None:
+    """On the first piece of the path the residual has length sigma at the solution: no search is run."""
     rng = np.random.default_rng(0)
     A = rng.standard_normal((20, 40)).astype(dtype)
     y = (10.0 * A[:, 3] + 0.5 * rng.standard_normal(20)).astype(dtype)
@@ -244,7 +244,7 @@ def test_one_nonzero_is_a_formula(below: float, dtype: Any) -> None:
     result = lopro.bpdn(A, y, (1.0 - below) * length, tol=1e-4)
     assert result.success and list(result.support) == [3]
     assert (result.iterations, result.counts.projections) == (1, 0)
-    # |y - t a|^2 = sigma^2 for a real t: t = |x_3|, as a is turned to y.
+    # |y - t a|^2 = sigma^2 for a real t: t = |x_3|, as the phase of a is that of y.
     a = A[:, 3].astype(np.complex128)
     b, square = abs(np.vdot(a, y)), float(np.vdot(a, a).real)
     rest = length**2 * below * (2.0 - below)

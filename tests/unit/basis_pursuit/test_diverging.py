@@ -1,4 +1,4 @@
-"""Newton's method may diverge where alpha decreases fast: that is detected, and the path is followed."""
+"""Newton's method may diverge where alpha decreases fast: this is detected, and the path is followed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lopro.basis_pursuit.columns.search import ColumnSearch
 
 @pytest.fixture
 def fresh_starts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """After how many rounds the path was begun anew."""
+    """Return the numbers of rounds after which the path was restarted."""
     after: list[int] = []
     rounds: list[ColumnSearch] = []
     original, one_round = ColumnSearch.follow_path, ColumnSearch.round
@@ -47,7 +47,7 @@ def with_two_entries_a_column(seed: int) -> tuple[Any, Any, float]:
 
 
 @pytest.mark.parametrize(("seed", "rounds"), [(1, 12), (2, 14)])
-def test_more_and_more_missing_columns_are_a_reason_to_stop(
+def test_a_growing_number_of_missing_columns_restarts_the_path(
     seed: int, rounds: int, fresh_starts: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     instance = with_two_entries_a_column(seed)
@@ -76,7 +76,7 @@ def no_program(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_radius_below_the_noise_needs_no_linear_program(
     share: float, fresh_starts: list[int]
 ) -> None:
-    """Its solution has nearly as many nonzeros as rows, and is not near that of the equations."""
+    """The solution has nearly as many nonzeros as rows, and is far from that of the equations."""
     rng = np.random.default_rng(0)
     A = rng.standard_normal((100, 400))
     noise = 0.02 * rng.standard_normal(100)
@@ -88,7 +88,7 @@ def test_a_radius_below_the_noise_needs_no_linear_program(
 
 @pytest.fixture
 def asked_programs(fresh_starts: list[int], monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return after how many restarts a linear program was solved."""
+    """Return the numbers of restarts after which a linear program was solved."""
     asked: list[int] = []
     original = programs.optimal_pair
 
@@ -123,7 +123,9 @@ def test_sparse_solutions_of_many_equations_are_at_the_end_of_a_short_path(
     assert found.counts.rmatvecs <= 30
 
 
-def test_a_path_that_fills_the_rows_is_left_for_a_linear_program(asked_programs: list[int]) -> None:
+def test_a_path_whose_support_fills_the_rows_is_replaced_by_a_linear_program(
+    asked_programs: list[int],
+) -> None:
     found = lopro.bpdn(*equations(300, 1000, 120), tol=1e-8)
     assert found.success and asked_programs == [1]
     assert found.counts.rmatvecs <= 30

@@ -32,8 +32,8 @@ def optimum(A: Any, y: Any, w: Any, nonneg: bool) -> float:
 
 
 @pytest.mark.parametrize("rounding", [0.0, 2.0**-52, -(2.0**-52)])
-def test_what_rounding_leaves_of_equations_says_nothing_of_the_multiplier(rounding: float) -> None:
-    """The third column has to support the dual point, with a coefficient that is zero.
+def test_a_residual_that_is_rounding_does_not_determine_the_multiplier(rounding: float) -> None:
+    """The dual point requires the third column in the support, with a coefficient of zero.
 
     ``|y - A p|^2`` is computed as a difference: zero to the last digit here, a little more or less elsewhere.
     """
@@ -43,19 +43,19 @@ def test_what_rounding_leaves_of_equations_says_nothing_of_the_multiplier(roundi
     found = SupportNewton(columns, Radius(0.0)).solve(np.array([1.0, 1.0, 0.0]), 0.0, steps=10)
     assert found.settled and found.reached and found.alpha == 0.0
     np.testing.assert_allclose(found.x, [1.0, 2.0, 0.0], atol=1e-12)
-    # (1, 1, 0) belongs to the first two columns alone, and the third correlates with it by 1.6.
+    # The first two columns alone give the dual point (1, 1, 0), with which the third correlates by 1.6.
     np.testing.assert_allclose(found.dual, [1.0, 1.0, -6.0], rtol=1e-9)
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e-9, 1e9])
-def test_what_was_planted_is_found_with_its_zeros(unit: float) -> None:
+def test_the_constructed_solution_is_found_with_its_zeros(unit: float) -> None:
     A, x, y = planted(128, 512, 16, 0)
     result = lopro.bpdn(unit * A, y, 0.0)
     assert result.success
     assert set(result.support) == set(np.flatnonzero(x))
     np.testing.assert_allclose(unit * result.x, x, atol=1e-12)
     assert result.counts.matvecs + result.counts.rmatvecs <= 20
-    assert result.counts.factorizations == 0  # no spectrum
+    assert result.counts.factorizations == 0  # no spectrum is computed
 
 
 def test_sparse_matrices_and_single_precision() -> None:
@@ -85,7 +85,7 @@ def test_near_the_phase_transition(m: int, d: int, weighted: bool, nonneg: bool)
         assert not nonneg or result.x.min() >= 0.0
 
 
-def test_the_program_names_what_is_active() -> None:
+def test_the_program_returns_the_active_columns_and_rows() -> None:
     A, _, y = planted(12, 20, 12, 3)
     w = np.random.default_rng(0).uniform(0.5, 2.0, 20)
     sparse = SparseProblem.of(bpdn_problem(1e6 * A, 1e-3 * y, 0.0, weights=w), np.zeros(20))
@@ -95,7 +95,7 @@ def test_the_program_names_what_is_active() -> None:
     np.testing.assert_allclose(1e6 * A @ found.x, 1e-3 * y, atol=1e-12)
     S = np.flatnonzero(found.signs)
     assert len(S) == 12
-    # The dual point that belongs to the signs is feasible: the vertex is optimal.
+    # The dual point that the signs determine is feasible: the vertex is optimal.
     nu = np.linalg.solve(1e6 * A[:, S].T, (w * found.signs)[S])
     assert np.max(np.abs(1e6 * A.T @ nu) / w) <= 1.0 + 1e-9
     assert nu @ (1e-3 * y) == pytest.approx(w @ np.abs(found.x), rel=1e-9)
@@ -104,7 +104,7 @@ def test_the_program_names_what_is_active() -> None:
 
 @pytest.mark.parametrize("unit", [1.0, 1e-9, 1e9])
 def test_a_degenerate_vertex_is_proved_by_the_centre_of_its_dual_points(unit: float) -> None:
-    """18 nonzeros of 40 equations: many dual points, of which that of the signs alone is none."""
+    """18 nonzeros of 40 equations: there are many dual points; that from the signs alone is infeasible."""
     rng = np.random.default_rng(3)
     A, x = unit * rng.choice([-1.0, 1.0], (40, 50)), np.zeros(50)
     x[rng.choice(50, 18, replace=False)] = rng.choice([-1.0, 1.0], 18)
@@ -137,7 +137,7 @@ def test_signs_that_determine_no_solution_make_no_candidate() -> None:
     assert both.candidate(sparse, twin, y) is None
 
 
-def test_no_program_where_there_is_nothing_to_choose() -> None:
+def test_no_program_is_solved_where_the_solution_is_determined() -> None:
     for shape, fits in (
         ((30, 20), False),
         ((20, 20), False),
@@ -149,14 +149,14 @@ def test_no_program_where_there_is_nothing_to_choose() -> None:
         assert fits_program(SparseProblem.of(problem, np.zeros(shape[1]))) is fits
 
 
-def test_which_programs_are_quicker_than_a_path() -> None:
+def test_which_programs_are_faster_than_a_path() -> None:
     for shape, quick in (((250, 400), True), ((300, 1000), False), ((30, 20), False)):
         problem = bpdn_problem(np.ones(shape), np.ones(shape[0]), 0.0)
         assert fits_program(SparseProblem.of(problem, np.zeros(shape[1])), 5e7) is quick
 
 
 def test_tiny_radii_start_at_the_vertex() -> None:
-    """The support fills the rows: the path is long from above, and short from its end."""
+    """The support fills the rows: the path is long from the largest alpha, and short from the vertex."""
     rng = np.random.default_rng(5)
     A, _, y = planted(60, 200, 6, 5)
     y = y + 0.02 * rng.standard_normal(60)

@@ -49,7 +49,7 @@ def test_signs_are_those_of_the_optimum(seed: int, nonneg: bool) -> None:
 
 @pytest.mark.parametrize("nonneg", [False, True])
 def test_one_round_is_enough(nonneg: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Signs are right from the start: one product shows that, and the point is exact."""
+    """The signs are right from the start: one product verifies it, and the point is exact."""
     followed = []
 
     def watched(*arguments: Any) -> Any:
@@ -68,8 +68,8 @@ def test_one_round_is_enough(nonneg: bool, monkeypatch: pytest.MonkeyPatch) -> N
     assert len(followed) == 12
 
 
-def test_entries_leave_the_path_again() -> None:
-    """With correlated columns some enter that have to leave before the end."""
+def test_entries_leave_the_support_again() -> None:
+    """With correlated columns, some that enter the support leave it before the end of the path."""
     left = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
@@ -87,21 +87,23 @@ def test_entries_leave_the_path_again() -> None:
     assert left > 5
 
 
-def test_what_cannot_be_followed_is_not() -> None:
+def test_degenerate_and_infeasible_paths_are_not_followed() -> None:
     A = np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
     y, ones = np.array([2.0, 1.0]), np.ones(3)
-    # Two equal columns come at the same time: one of them is enough, and is found, or neither.
+    # Two equal columns enter at the same time: one suffices; the path has one of them, or is not followed.
     signs = signs_at_radius(A, y, ones, 0.1, False)
     assert signs is None or np.count_nonzero(signs[:2]) == 1
     result = lopro.bpdn(A, y, 0.1)
     assert result.success
-    # Out of reach: the residual of the third row is longer.
+    # Infeasible: the residual of the third row alone exceeds the radius.
     B = np.array([[1.0, 0.5], [0.0, 1.0], [0.0, 0.0]])
     assert signs_at_radius(B, np.array([1.0, 2.0, 3.0]), np.ones(2), 1.0, False) is None
     assert lopro.bpdn(B, np.array([1.0, 2.0, 3.0]), 1.0).status is lopro.Status.INFEASIBLE
 
 
-def test_larger_problems_and_given_starts_do_without(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_larger_problems_and_given_starts_do_not_follow_the_path(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def never(*_: Any) -> None:
         raise AssertionError("the path was followed")
 

@@ -1,4 +1,4 @@
-"""`lopro.bpdn` on matrices that are not NumPy's, in memory: on devices, in files, in pieces, on a cluster.
+"""`lopro.bpdn` on matrices other than NumPy arrays in memory: on devices, in files, in pieces, on a cluster.
 
 Answers agree with NumPy's; passes and bytes are counted exactly; nothing is read that is not needed.
 """
@@ -40,7 +40,7 @@ DEVICES = [k for k in KINDS if k.name in ("strict", "torch", "torch-cuda", "jax"
 
 
 def ready(kind: Kind) -> Kind:
-    """Return a kind whose library is there, or skip the test."""
+    """Return a kind whose library is installed, or skip the test."""
     for package in kind.needs:
         pytest.importorskip(package, reason=f"{package} is not installed")
     kind.prepare()
@@ -52,11 +52,13 @@ def in_numpy() -> Any:
     return lopro.bpdn(A, Y, SIGMA, tol=1e-9)
 
 
-# Far away: files, pieces, clusters.
+# Data outside memory: files, blocks, clusters.
 
 
 @pytest.mark.parametrize("kind", STREAMED, ids=str)
-def test_the_answer_is_numpys_in_a_dozen_passes(kind: Kind, tmp_path: Path, in_numpy: Any) -> None:
+def test_the_answer_is_that_of_numpy_in_a_dozen_passes(
+    kind: Kind, tmp_path: Path, in_numpy: Any
+) -> None:
     found = lopro.bpdn(kind.map(A, tmp_path), Y, SIGMA, tol=1e-9)
     assert found.success and found.certificate.relative_gap <= 1e-9
     assert found.fun == pytest.approx(in_numpy.fun, rel=1e-12)
@@ -74,7 +76,7 @@ def test_bytes_are_those_of_passes_and_columns(order: str) -> None:
     found = lopro.bpdn(StoredMap(np.asarray(A, order=order)), Y, SIGMA, tol=1e-9)
     c = found.counts
     if order == "C":
-        # Row by row a column is a pass: four times columns come by themselves.
+        # Stored by rows, columns take a pass: four requests for columns do not share one.
         assert (c.passes, c.bytes_read) == (9, 9 * A.nbytes)
     else:
         assert (c.passes, c.bytes_read) == (5, 5 * A.nbytes + c.columns * ROWS * 8)
@@ -116,7 +118,7 @@ def test_options_mean_the_same(options: dict[str, Any]) -> None:
     assert found.counts.passes <= 13
 
 
-def test_a_good_start_costs_a_look_at_y_its_columns_and_a_look_at_it(in_numpy: Any) -> None:
+def test_a_good_start_takes_three_passes(in_numpy: Any) -> None:
     found = lopro.bpdn(StoredMap(A), Y, SIGMA, x0=in_numpy.x, tol=1e-9)
     assert found.success and found.counts.passes == 3 and found.iterations == 1
 
@@ -128,11 +130,11 @@ def test_an_equation_and_a_zero_solution() -> None:
     assert found.certificate.violation <= 1e-12
     zero = lopro.bpdn(StoredMap(A), Y, 100.0)
     assert zero.success and zero.fun == 0.0
-    assert zero.counts.bytes_read == 0, "there is nothing to look for"
+    assert zero.counts.bytes_read == 0, "a zero solution requires no data"
 
 
 def test_nearly_as_many_nonzeros_as_rows() -> None:
-    """The path is followed down: where NumPy needs many products, a dozen passes do."""
+    """The path is followed: where NumPy takes many products, a dozen passes suffice."""
     matrix, y, sigma = sensing(150, 900, 30, 0.05, 2)
     expected = lopro.bpdn(matrix, y, 0.05 * sigma, tol=1e-8)
     found = lopro.bpdn(StoredMap(np.asfortranarray(matrix)), y, 0.05 * sigma, tol=1e-8)
@@ -143,7 +145,7 @@ def test_nearly_as_many_nonzeros_as_rows() -> None:
 
 @pytest.mark.parametrize("kind", ["dense", "weighted", "nonneg"])
 def test_coefficients_of_very_different_size(kind: str) -> None:
-    """Known optima over six decades: the path is long, and its end is checked before giving up on it."""
+    """Optima over six decades: the path is long, and its end is checked before other methods are tried."""
     for seed in range(8):
         known = constructed(seed, kind=kind, decades=6.0)
         weights = known.weights if kind == "weighted" else None
@@ -155,13 +157,13 @@ def test_coefficients_of_very_different_size(kind: str) -> None:
         assert found.counts.passes <= 16
 
 
-def test_what_cannot_be_reached_is_infeasible() -> None:
+def test_an_unreachable_radius_is_infeasible() -> None:
     tall = np.random.default_rng(4).standard_normal((60, 20))
     found = lopro.bpdn(StoredMap(tall), np.random.default_rng(5).standard_normal(60), 0.1)
     assert found.status is lopro.Status.INFEASIBLE
 
 
-def test_a_budget_of_rounds_holds() -> None:
+def test_the_limit_of_rounds_holds() -> None:
     found = lopro.bpdn(StoredMap(A), Y, SIGMA, tol=1e-9, max_iter=2)
     assert found.status is lopro.Status.MAX_ITER and found.iterations == 2
     assert found.certificate.violation <= 1e-9, "the best point is made feasible"
@@ -178,10 +180,10 @@ def test_an_entry_that_is_not_finite_is_found_in_the_first_pass(value: float) ->
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("make", [StoredMap, linear_map])
-def test_the_image_that_is_judged_is_that_of_the_point(
+def test_the_image_used_for_feasibility_is_that_of_the_point(
     make: Any, dtype: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where nothing is multiplied to check a point, its image has to be right, to the last rounding."""
+    """Where no product checks a point, its known image has to be accurate to rounding."""
     from lopro.driver.incumbent import Incumbent
 
     seen: list[Any] = []
@@ -201,7 +203,7 @@ def test_the_image_that_is_judged_is_that_of_the_point(
         np.testing.assert_allclose(image, exact, rtol=0.51 * np.finfo(dtype).eps, atol=1e-13)
 
 
-def test_complex_data_go_to_the_method_that_takes_them() -> None:
+def test_complex_data_are_solved_by_the_method_that_supports_them() -> None:
     found = lopro.bpdn(StoredMap(A + 0j), Y + 0j, SIGMA, tol=1e-5)
     assert found.success and "MatrixFree" in found.method
 
@@ -214,7 +216,7 @@ def test_an_operator_that_offers_columns_gets_a_working_set(in_numpy: Any) -> No
 
 
 def test_the_pool_of_columns_is_bounded(monkeypatch: pytest.MonkeyPatch, in_numpy: Any) -> None:
-    """Columns leave where memory is short, and the answer is the same; without it this would hold more."""
+    """Columns are dropped where memory is limited, with the same answer; without the limit more are held."""
     from lopro.basis_pursuit.columns.pool import Pool
 
     held: list[int] = []
@@ -236,7 +238,7 @@ def test_the_pool_of_columns_is_bounded(monkeypatch: pytest.MonkeyPatch, in_nump
 
 
 def test_few_columns_are_held_of_a_matrix_with_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A quarter of the rows would be too many columns to begin with where columns are long."""
+    """Where columns are long, a quarter of the number of rows would be too many columns to start with."""
     from lopro.basis_pursuit.columns.pool import Pool
 
     monkeypatch.setattr(Pool.__init__, "__defaults__", (12 * ROWS * 8,))
@@ -245,7 +247,7 @@ def test_few_columns_are_held_of_a_matrix_with_many_rows(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(("columns", "products"), [(2450, 8), (2500, 6)])
-def test_a_wide_matrix_in_memory_is_looked_at_less_often(columns: int, products: int) -> None:
+def test_a_wide_matrix_in_memory_takes_fewer_products(columns: int, products: int) -> None:
     matrix, y, sigma = sensing(50, columns, 5, 0.02, 3)
     found = lopro.bpdn(matrix, y, sigma, tol=1e-8)
     assert found.success and found.counts.projections == 0
@@ -265,7 +267,7 @@ def test_progress_shows_passes_and_bytes(capfd: pytest.CaptureFixture[str]) -> N
 
 @pytest.mark.parametrize("nonneg", [False, True])
 @pytest.mark.parametrize("kind", DEVICES, ids=str)
-def test_a_device_does_what_numpy_does(kind: Kind, nonneg: bool) -> None:
+def test_a_device_takes_the_rounds_of_numpy(kind: Kind, nonneg: bool) -> None:
     of = ready(kind).of
     expected = lopro.bpdn(A, Y, SIGMA, tol=1e-9, nonneg=nonneg)
     found = lopro.bpdn(of(A), of(Y), SIGMA, tol=1e-9, nonneg=nonneg)
@@ -287,7 +289,7 @@ def test_single_precision_has_a_certificate_in_double(kind: Kind) -> None:
     expected = lopro.bpdn(single.astype(np.float64), y.astype(np.float64), SIGMA, tol=1e-12)
     assert found.success and to_numpy(found.x).dtype == np.float32
     assert found.fun == pytest.approx(expected.fun, rel=1e-6)
-    # The bound is one: not above the optimum by more than the rounding of single precision numbers.
+    # The bound is valid: above the optimum by no more than rounding in single precision.
     assert found.certificate.lower_bound <= expected.fun * (1.0 + 1e-7)
     assert found.certificate.lower_bound >= expected.fun * (1.0 - 1e-6)
     assert found.counts.rmatvecs <= 10
@@ -296,7 +298,7 @@ def test_single_precision_has_a_certificate_in_double(kind: Kind) -> None:
 def test_single_precision_is_summed_in_double_only_where_it_matters(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Sums in double precision take several times as long on a device: only the last product has them."""
+    """Sums in double precision take several times as long on a device: only the last product uses them."""
     torch = pytest.importorskip("torch", reason="torch is not installed")
     from lopro.maps import ArrayMap
 
@@ -309,13 +311,15 @@ def test_single_precision_is_summed_in_double_only_where_it_matters(
     )
     single = (torch.asarray(A.astype(np.float32)), torch.asarray(Y.astype(np.float32)))
     found = lopro.bpdn(*single, SIGMA, tol=1e-6)
-    assert found.success and len(found.history) == 1, "what is only rough is not proposed"
+    assert found.success and len(found.history) == 1, (
+        "points known only to single precision are not proposed"
+    )
     assert asked == [torch.float64] and found.counts.rmatvecs > 4
 
 
 @pytest.mark.parametrize("kind", [KINDS[0], *DEVICES], ids=str)
 def test_a_small_radius_in_single_precision(kind: Kind) -> None:
-    """Rounding the point moves its residual by some millionths of y: it has to stay that far inside."""
+    """Rounding the point moves its residual by some millionths of y: it must be that far inside."""
     of = ready(kind).of
     y = A[:, [5, 60, 300]] @ [1.0, -2.0, 3.0] + 1e-5 * A[:, 7]
     size = float(np.linalg.norm(y))
@@ -328,7 +332,7 @@ def test_a_small_radius_in_single_precision(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", [KINDS[0], *DEVICES], ids=str)
-def test_weights_in_double_precision_do_not_widen_single_precision_data(kind: Kind) -> None:
+def test_weights_in_double_precision_keep_single_precision_data(kind: Kind) -> None:
     of = ready(kind).of
     weights = np.linspace(0.5, 2.0, COLUMNS)
     single, y = A.astype(np.float32), Y.astype(np.float32)
@@ -351,7 +355,7 @@ def test_dependent_columns_on_a_device(kind: Kind) -> None:
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_killed_in_the_middle_costs_time_and_not_the_answer(
+def test_a_worker_that_is_killed_in_a_run_does_not_change_the_answer(
     in_numpy: Any,
 ) -> None:
     da = pytest.importorskip("dask.array", reason="dask is not installed")

@@ -1,4 +1,4 @@
-"""Weights of zero: free coefficients, and a certificate that holds with them."""
+"""Weights of zero: free coefficients, and certificates for problems that have them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_equations_and_several_right_hand_sides() -> None:
     assert two.fun == pytest.approx(2.0 * one.fun, rel=1e-5)
 
 
-def test_what_free_columns_can_do_alone_costs_nothing() -> None:
+def test_a_residual_that_free_columns_fit_alone_has_the_value_zero() -> None:
     A, _, w, _ = instance(2)
     y = A[:, [3, 10]] @ np.array([2.0, -1.0])
     result = lopro.bpdn(A, y, 1e-3, weights=w)
@@ -65,8 +65,8 @@ def test_what_free_columns_can_do_alone_costs_nothing() -> None:
 
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array, aslinearoperator])
 @pytest.mark.parametrize("seed", range(20))
-def test_equations_that_free_columns_meet_cost_nothing(seed: int, form: Any) -> None:
-    """The projected y is rounding, so no other column may be used to fit it."""
+def test_equations_that_free_columns_satisfy_have_the_value_zero(seed: int, form: Any) -> None:
+    """The projection of y is rounding error, so no other column may be used to fit it."""
     rng = np.random.default_rng(seed)
     A, y = rng.standard_normal((3, 6)), rng.standard_normal(3)
     result = lopro.bpdn(form(A), y, 0.0, weights=[0, 0, 0, 1, 1, 1])
@@ -74,8 +74,8 @@ def test_equations_that_free_columns_meet_cost_nothing(seed: int, form: Any) -> 
     assert not result.x[3:].any() and np.linalg.norm(A @ result.x - y) <= 1e-12 * np.linalg.norm(y)
 
 
-def test_equations_that_free_columns_almost_meet_have_a_value() -> None:
-    """A part of y that is small beside it, and no rounding, is fitted by columns that cost something."""
+def test_equations_that_free_columns_almost_satisfy_have_a_positive_value() -> None:
+    """A small part of y that is not rounding error is fitted by columns with positive weights."""
     A = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.5]])
     result = lopro.bpdn(A, np.array([1.0, 1e-8]), 0.0, weights=[0.0, 1.0, 1.0])
     assert result.success and result.fun == pytest.approx(1e-8, rel=1e-6)

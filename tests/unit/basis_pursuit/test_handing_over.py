@@ -21,7 +21,7 @@ def uniform(m: int, d: int, k: int, share: float, seed: int) -> tuple[Any, Any, 
     return A, A @ x + e, share * float(np.linalg.norm(e))
 
 
-def test_one_method_is_named_where_one_was_enough() -> None:
+def test_one_method_is_named_where_one_sufficed() -> None:
     assert lopro.bpdn(*uniform(200, 600, 20, 1.0, 0)).method == repr(lopro.WorkingSet())
 
 
@@ -35,14 +35,14 @@ def test_programs_are_named_and_find_the_same_alone(share: float) -> None:
     assert alone.fun == pytest.approx(found.fun, rel=2e-8)
 
 
-def test_a_wide_matrix_in_memory_has_all_searches() -> None:
-    """The search on a pool gets stuck here; first-order steps took 8966 products."""
+def test_all_methods_are_tried_on_a_wide_matrix_in_memory() -> None:
+    """The working-set method on a pool of columns stalls here; first-order steps took 8966 products."""
     found = lopro.bpdn(*uniform(60, 6000, 8, 1.0, 0))
     assert found.success and "MatrixFree" not in found.method
     assert found.counts.passes <= 45
 
 
-def test_what_is_too_large_or_of_another_form_is_refused() -> None:
+def test_problems_that_are_too_large_or_of_another_form_are_refused() -> None:
     A, y, sigma = uniform(50, 3000, 5, 1.0, 0)
     with pytest.raises(
         MissingCapabilityError, match=r"RotatedProgram needs .* at most 1e\+05 entries"

@@ -69,7 +69,7 @@ def test_singular_values_over_eight_decades(seed: int, noise: float) -> None:
     result = lopro.bpdn(A, y, sigma, tol=1e-8)
     assert result.success, str(result)
     assert float(np.linalg.norm(A @ result.x - y)) <= sigma * (1.0 + 1e-9)
-    # The bound is checked by hand: the dual point is feasible and proves it.
+    # The bound is checked independently: the dual point is feasible and proves it.
     assert np.abs(A.T @ result.dual).max() <= 1.0 + 1e-9
     proved = float(y @ result.dual) - sigma * float(np.linalg.norm(result.dual))
     assert result.fun - proved <= 1e-7 * result.fun
@@ -79,7 +79,7 @@ def test_singular_values_over_eight_decades(seed: int, noise: float) -> None:
 def test_twelve_decades_are_solved_as_far_as_can_be_proved(seed: int) -> None:
     """A radius of 1e-9: a feasible point, five digits with a proof, and eight only where they are proved.
 
-    The vector that was measured is feasible up to rounding: what is found is shorter, and a lower bound above
+    The vector that was measured is feasible up to rounding: the optimum is no larger, and a lower bound above
     its length would be wrong.
     """
     A, y, sigma, measured = ill_conditioned(seed, 12.0, 1e-9, m=60, d=200)
@@ -95,7 +95,7 @@ def test_twelve_decades_are_solved_as_far_as_can_be_proved(seed: int) -> None:
     assert float(np.linalg.norm(A @ result.x - y)) <= sigma * (1.0 + 1e-9)
     assert result.certificate.violation <= 1e-9
     assert 0.0 < result.certificate.lower_bound <= length * (1.0 + 1e-6)
-    # What the rounding of the residual may hide costs the multiplier times that.
+    # The gap includes the charge: the multiplier times the violation that rounding of the residual may hide.
     gap = float(np.abs(result.x).sum()) - result.certificate.lower_bound + result.certificate.charge
     assert result.certificate.gap == pytest.approx(gap, rel=1e-12)
     assert result.certificate.relative_gap == pytest.approx(gap / result.fun, rel=1e-12)

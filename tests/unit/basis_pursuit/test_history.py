@@ -43,7 +43,7 @@ def gram(kept: list[tuple[Point, Any]], root: Any) -> Any:
 
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128, np.float32])
 @pytest.mark.parametrize("with_root", [False, True])
-def test_points_come_and_go(dtype: Any, with_root: bool) -> None:
+def test_points_are_added_and_dropped(dtype: Any, with_root: bool) -> None:
     """Supports grow, shrink and stay; points are dropped from the front, the middle and all at once."""
     rng = np.random.default_rng(5)
     history = History(6)
@@ -77,8 +77,8 @@ def test_points_come_and_go(dtype: Any, with_root: bool) -> None:
         assert history.points[-1] is new
 
 
-def test_a_place_that_is_left_does_not_count() -> None:
-    """Not even if what lay there was no number."""
+def test_a_freed_place_does_not_affect_products() -> None:
+    """Not even if it held NaN."""
     rng = np.random.default_rng(6)
     history = History(4)
     pairs = [point(rng, np.float64, np.arange(5)) for _ in range(4)]

@@ -1,4 +1,4 @@
-"""`lopro.lasso`: the least residual for a bound of the norm, with a proof, from every kind of input."""
+"""`lopro.lasso`: the least residual subject to a bound on the norm, with a proof, for every kind of input."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def least(A: Any, y: Any, tau: float, w: Any = None, nonneg: bool = False) -> fl
 
 
 def judge(result: Any, A: Any, y: Any, tau: float, w: Any = None, nonneg: bool = False) -> None:
-    """Hold a result to its claims, and to an independent optimum."""
+    """Check the claims of a result, also against an independent optimum."""
     w = np.ones(A.shape[1]) if w is None else w
     assert result.success
     assert w @ np.abs(result.x) <= tau * (1.0 + 1e-12)
@@ -86,7 +86,7 @@ def test_a_bound_that_does_not_bind(m: int, d: int, form: Any) -> None:
     assert result.fun == pytest.approx(residual, rel=1e-6, abs=1e-9 * np.linalg.norm(y))
 
 
-def test_zero_allows_nothing() -> None:
+def test_a_bound_of_zero_gives_the_zero_solution() -> None:
     A, y = instance(10, 20, 5)
     result = lopro.lasso(A, y, 0.0)
     assert result.success and not result.x.any()
@@ -113,14 +113,14 @@ def test_it_is_the_inverse_of_bpdn() -> None:
     assert len(result.curve) <= 8  # Newton's method, not bisection
 
 
-def test_single_precision_stays_single() -> None:
+def test_single_precision_is_kept() -> None:
     A, y = instance(20, 50, 8)
     result = lopro.lasso(A.astype(np.float32), y.astype(np.float32), 2.0, tol=1e-3)
     assert result.success and result.x.dtype == np.float32
     assert result.fun == pytest.approx(least(A, y, 2.0), rel=1e-3)
 
 
-def test_inputs_are_left_alone_and_limits_kept() -> None:
+def test_inputs_are_unchanged_and_limits_respected() -> None:
     A, y = instance(20, 50, 9)
     before, x0 = y.copy(), np.ones(50)
     result = lopro.lasso(A, y, 2.0, x0=x0)

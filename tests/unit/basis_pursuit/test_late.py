@@ -50,7 +50,7 @@ def test_no_product_is_made_when_the_time_is_up(kind: str) -> None:
 
 
 def test_a_late_radius_returns_the_last_solution() -> None:
-    """The time runs out after the first radius: the others give back its point, and claim nothing of it."""
+    """The time runs out after the first radius: the later ones return its point, without a claim about it."""
     A, y = operator(), np.random.default_rng(1).standard_normal(20)
     x0 = np.random.default_rng(2).standard_normal(50)
     (result,) = lopro.bpdn_path(A, y, [0.5], x0=x0, time_limit=1e-9)

@@ -47,7 +47,7 @@ def agree(together: list[lopro.BPDNResult], separate: list[lopro.BPDNResult]) ->
 
 
 def test_steps_solve_exactly_for_their_signs() -> None:
-    """On ``A = I`` by hand: three columns that all take part, of which one has to leave again.
+    """On ``A = I`` by hand: all three columns are in the support first, of which one has to leave again.
 
     For signs s the solution is ``y - alpha s`` with ``alpha = sigma / sqrt 3``, which is above the third
     entry; without it ``alpha^2 = (sigma^2 - y_3^2) / 2``.
@@ -68,7 +68,7 @@ def test_steps_solve_exactly_for_their_signs() -> None:
 
 
 @pytest.mark.parametrize("kind", ["plain", "Fortran", "weighted", "nonneg", "read-only"])
-def test_together_as_alone(kind: str) -> None:
+def test_a_batch_agrees_with_separate_calls(kind: str) -> None:
     A, Y, radii = instance(0, 12, nonneg=kind == "nonneg")
     options: dict[str, Any] = {"tol": 1e-10}
     if kind == "Fortran":
@@ -90,8 +90,8 @@ def test_together_as_alone(kind: str) -> None:
     agree(together, alone(A, Y, radii, **options))
 
 
-def test_products_are_counted_for_everyone() -> None:
-    """Every step took a product with A and one with A', and A'y came before; nothing else was needed."""
+def test_products_are_counted_for_each_right_hand_side() -> None:
+    """Every step took a product with A and one with A', after that for A'y; there were no others."""
     A, Y, radii = instance(1, 8)
     products: list[int] = []
     original = Searches._price
@@ -106,7 +106,7 @@ def test_products_are_counted_for_everyone() -> None:
     for r in results:
         assert r.counts.matvecs == r.iterations > 0
         assert r.counts.rmatvecs == r.iterations + 1
-        # The proposal is feasible as it is: nothing was projected.
+        # The proposal is feasible without a projection.
         assert r.counts.projections == 0 and r.counts.factorizations == 1
         assert r.certificate_counts.matvecs == r.certificate_counts.rmatvecs == 0
         assert r.seconds > 0.0
@@ -114,8 +114,8 @@ def test_products_are_counted_for_everyone() -> None:
     assert sum(r.counts.matvecs + r.counts.rmatvecs for r in results) == 2 * sum(products) - 8
 
 
-def test_what_a_batch_cannot_do_is_done_alone() -> None:
-    """Zero solutions, equations, radii out of reach of single precision, dependent columns."""
+def test_problems_a_batch_does_not_support_are_solved_separately() -> None:
+    """Zero solutions, equations, radii below what single precision can resolve, dependent columns."""
     A, Y, radii = instance(2, 8)
     A = np.hstack([A, A[:, :50], np.zeros((120, 3))])
     radii[0] = 2.0 * np.linalg.norm(Y[:, 0])
@@ -156,7 +156,7 @@ def test_the_spectrum_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def count_calls(monkeypatch: pytest.MonkeyPatch, name: str) -> list[int]:
-    """Return a list that grows with every call of a function of `numpy.linalg`."""
+    """Return a list to which every call of a function of `numpy.linalg` appends an entry."""
     calls: list[int] = []
     original = getattr(np.linalg, name)
 
@@ -186,8 +186,8 @@ def test_when_sharing_pays() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
-def test_products_of_columns_that_stay_are_those_of_new_ones(dtype: Any) -> None:
-    """From one support to the next: more, fewer and other columns, for two searches in turns."""
+def test_reused_products_of_columns_agree_with_new_ones(dtype: Any) -> None:
+    """From one support to the next: more, fewer and other columns, for two runs in alternation."""
     rng = np.random.default_rng(5)
     A = (rng.standard_normal((9, 40)) * (1.0 if dtype is np.float64 else 1.0 + 2j)).astype(dtype)
     columns = HostColumns(A)
@@ -197,14 +197,14 @@ def test_products_of_columns_that_stay_are_those_of_new_ones(dtype: Any) -> None
         found = columns.gram_matrices(places, np.array([3, 11]))
         expected = np.stack([A[:, row].conj().T @ A[:, row] for row in places])
         assert found == pytest.approx(expected, rel=1e-5, abs=1e-4)
-        found *= np.nan  # what is returned belongs to the caller
+        found *= np.nan  # the returned array is the caller's: it may be overwritten
     z = np.zeros((2, 40), dtype=dtype)
     z[0, [3, 17]] = 1.0, -2.0
     assert columns.images(z) == pytest.approx(z @ A.T)
     assert columns.squares == pytest.approx((np.abs(A) ** 2).sum(axis=0))
 
 
-def test_budgets_are_those_of_separate_calls() -> None:
+def test_limits_are_those_of_separate_calls() -> None:
     A, Y, radii = instance(5, 4)
     for r in lopro.bpdn(A, Y, radii, max_iter=1):
         assert r.iterations == 1 and "Batch" not in r.method
@@ -214,7 +214,7 @@ def test_budgets_are_those_of_separate_calls() -> None:
 
 @pytest.mark.parametrize("scale", [1e20, 1e39])
 def test_units_beyond_single_precision(scale: float) -> None:
-    """Searches in a batch overflow there: without a warning, and each column is solved alone."""
+    """Batches overflow there: without a warning, and each column is then solved separately."""
     rng = np.random.default_rng(16)
     A, Y = rng.standard_normal((20, 40)), rng.standard_normal((20, 5))
     near, far = lopro.bpdn(A, Y, 1.0), lopro.bpdn(scale * A, scale * Y, scale)
@@ -237,7 +237,7 @@ def there(library: str, values: Any) -> Any:
 
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("nonneg", [False, True])
-def test_tensors_are_solved_together_where_they_are(library: str, nonneg: bool) -> None:
+def test_tensors_are_solved_as_a_batch_on_their_device(library: str, nonneg: bool) -> None:
     A, Y, radii = instance(7, 10, nonneg=nonneg)
     expected = lopro.bpdn(A, Y, radii, nonneg=nonneg, tol=1e-9)
     found = lopro.bpdn(there(library, A), there(library, Y), radii, nonneg=nonneg, tol=1e-9)
@@ -252,10 +252,10 @@ def test_tensors_are_solved_together_where_they_are(library: str, nonneg: bool) 
         assert to_numpy(one.multipliers[0]) == pytest.approx(-dual)
 
 
-def test_one_transfer_for_a_step_not_one_for_a_right_hand_side(
+def test_one_transfer_for_each_step_and_not_for_each_right_hand_side(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What a step copies from the device does not grow with the right-hand sides."""
+    """The data a step copies from the device do not grow with the number of right-hand sides."""
     calls: list[int] = []
     from lopro.basis_pursuit.batches import newton as batch_newton
 

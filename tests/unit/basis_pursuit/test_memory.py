@@ -1,4 +1,4 @@
-"""Memory of `lopro.bpdn`: the matrix is never copied, and little memory is used besides."""
+"""Memory of `lopro.bpdn`: the matrix is never copied, and little additional memory is used."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_the_peak_is_below_fifteen_percent_of_the_matrix(order: str) -> None:
     """The paper's size; at 4000 x 20000 the share is a little lower (11 %)."""
     A, y, sigma = instance(1000, 5000, 100)
     A = np.asarray(A, order=order)
-    lopro.bpdn(np.eye(3), np.ones(3), 0.1)  # imports are not part of it
+    lopro.bpdn(np.eye(3), np.ones(3), 0.1)  # imports are not measured
     tracemalloc.start()
     try:
         result = lopro.bpdn(A, y, sigma, tol=1e-8)

@@ -1,7 +1,7 @@
 """The checks in test suites of other sparse-recovery solvers: every kind of problem, shape and precision.
 
-Measurements without noise give back what was measured; with noise the radius is used up and the norm is no
-larger than that of the truth; weights are scaled columns; the LASSO is the way back.
+Measurements without noise give the measured vector; with noise the radius is attained and the norm is no
+larger than that of the truth; weights are scaled columns; the LASSO is the inverse problem.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Measured:
         noise = numbers(*self.y.shape)
         self.noise = (0.02 * np.linalg.norm(self.y) / np.linalg.norm(noise) * noise).astype(dtype)
         self.weights = rng.random(d) + 0.5
-        # Rounding of single precision is what the data themselves are known to.
+        # In single precision the data are known only up to their rounding.
         single = np.finfo(dtype).eps > 1e-10
         self.tol, self.close = (1e-4, 2e-3) if single else (1e-6, 1e-5)
 
@@ -103,7 +103,7 @@ def test_weights_are_scaled_columns(shape: tuple[int, int], kind: str, precision
 @shapes
 @kinds
 @precisions
-def test_lasso_is_the_way_back(shape: tuple[int, int], kind: str, precision: Any) -> None:
+def test_lasso_is_the_inverse_of_bpdn(shape: tuple[int, int], kind: str, precision: Any) -> None:
     data = Measured(shape, precision[kind])
     y = data.y + data.noise
     tau = 0.8 * float(np.abs(data.truth).sum())

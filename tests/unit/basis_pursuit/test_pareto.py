@@ -37,7 +37,7 @@ def test_a_plot_shows_every_radius() -> None:
     assert len(ax.get_lines()) == 4 and path.plot(ax) is ax
 
 
-def test_what_has_no_dual_solution_has_no_slope() -> None:
+def test_results_without_a_dual_solution_have_no_slope() -> None:
     path = lopro.bpdn_path(np.eye(3, 2), np.ones(3), [0.5, 1.2])
     assert path[0].status is lopro.Status.INFEASIBLE
     assert np.isnan(path.slopes[0]) and path.slopes[1] == pytest.approx(

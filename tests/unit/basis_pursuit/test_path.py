@@ -1,4 +1,4 @@
-"""`lopro.bpdn_path`: radii in decreasing order, each from the last certified solution."""
+"""`lopro.bpdn_path`: radii in decreasing order, each run started from the last certified solution."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 import lopro
 
-#: Parts of ``|y|``, in no order.
+#: Fractions of ``|y|``, not sorted.
 PARTS = [0.02, 0.9, 0.01, 0.5, 0.03]
 
 
@@ -25,7 +25,7 @@ def data() -> tuple[Any, Any, list[float]]:
 
 
 def same(one: Any, two: Any) -> bool:
-    """Whether two runs were the same to the last digit."""
+    """Return whether two runs were identical to the last digit."""
     return bool(np.array_equal(one.x, two.x)) and one.iterations == two.iterations
 
 
@@ -43,7 +43,7 @@ def test_each_radius_starts_from_the_solution_before(data: Any) -> None:
     assert sum(r.iterations for r in path) < 0.65 * sum(r.iterations for r in cold)
 
 
-def test_a_start_is_for_the_largest_radius(data: Any) -> None:
+def test_a_given_start_is_used_for_the_largest_radius(data: Any) -> None:
     A, y, radii = data
     good = lopro.bpdn(A, y, max(radii), tol=1e-8).x
     path = lopro.bpdn_path(A, y, radii, x0=good, tol=1e-8)
@@ -52,7 +52,7 @@ def test_a_start_is_for_the_largest_radius(data: Any) -> None:
     assert largest.iterations < lopro.bpdn(A, y, max(radii), tol=1e-8).iterations
 
 
-def test_a_run_that_did_not_succeed_is_no_start(data: Any) -> None:
+def test_a_run_without_success_is_not_used_as_a_start(data: Any) -> None:
     """Five iterations are too few from the third radius on: the later ones start from the second."""
     A, y, radii = data
     path = lopro.bpdn_path(A, y, radii, tol=1e-8, max_iter=5)

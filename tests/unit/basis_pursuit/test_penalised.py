@@ -79,7 +79,7 @@ def test_agrees_with_clarabel(share: float, ridge: float, nonneg: bool, weighted
 
 @pytest.mark.parametrize("x_share", [0.3, 1.0])
 def test_bounds_hold_for_any_dual_point(x_share: float) -> None:
-    """At points that are not solutions every bound is below the optimum, and the best multiple is taken."""
+    """At any point the bound is below the optimum, and uses the best multiple of the dual point."""
     A, y, most = instance(3)
     lam = 0.2 * most
     rng = np.random.default_rng(5)
@@ -113,13 +113,13 @@ def test_square_root(share: float) -> None:
     u = lam * found.dual
     assert np.linalg.norm(u) <= 1.0 + 1e-14 and np.abs(A.T @ u).max() <= lam * (1.0 + 1e-12)
     assert found.certificate.lower_bound <= min(float(y @ u), other) + 1e-14 * other
-    # It is the LASSO whose weight is that of the residual.
+    # It is the solution of the LASSO with lam times the length of the residual as the weight.
     same = lopro.lasso(A, y, lam=lam * float(np.linalg.norm(r)), tol=1e-10)
     assert np.allclose(same.x, found.x, atol=1e-6)
 
 
 def test_square_root_with_a_small_weight_on_a_device() -> None:
-    """The solution of the equations and its proof come back to where the data are."""
+    """The solution of the equations and its proof are returned on the device of the data."""
     there = strict.Device("device1")
     A, y, _ = instance(3)
     weight = 0.1 / float(np.linalg.norm(lopro.bpdn(A, y, 0.0, tol=1e-10).dual))
@@ -147,7 +147,7 @@ def test_square_root_with_a_small_weight_meets_the_equations(nonneg: bool) -> No
 
 @pytest.mark.parametrize(("share", "ridge", "most"), [(0.02, 1.0 / 9.0, 17), (0.02, 1e-3, 22)])
 def test_few_products_with_a_ridge(share: float, ridge: float, most: int) -> None:
-    """Where nonzeros are about as many as rows, few columns join at a time."""
+    """Where there are about as many nonzeros as rows, few columns are added at a time."""
     rng = np.random.default_rng([300, 1500])
     A, x = rng.standard_normal((300, 1500)), np.zeros(1500)
     x[rng.choice(1500, 100, replace=False)] = rng.standard_normal(100)
@@ -181,7 +181,7 @@ def test_the_three_forms_are_one_path() -> None:
 
 
 def test_levels_satisfy_their_equations() -> None:
-    """With known signs the residual is ``rest + alpha tail``; each level is an equation for alpha."""
+    """For given signs the residual is ``rest + alpha tail``; each level satisfies an equation for alpha."""
     rng = np.random.default_rng(0)
     rest, tail = rng.standard_normal(9), 0.1 * rng.standard_normal(9)
     numbers = (float(tail @ tail), float(rest @ tail), float(np.linalg.norm(rest)), 1.0)
@@ -274,8 +274,8 @@ def test_groups_and_complex_numbers() -> None:
     assert found.fun == pytest.approx(value(A, y, found.x, 0.2 * most, np.ones(D), 0.0), rel=1e-12)
 
 
-def test_small_factors_are_solved() -> None:
-    """Nearly all blocks are in use, of a matrix so small that factoring takes less than other steps."""
+def test_small_systems_are_solved_by_factors() -> None:
+    """Nearly all blocks are nonzero, and the matrix is small enough for factoring to be the fastest step."""
     rng = np.random.default_rng(0)
     A, y = rng.standard_normal((100, 400)), rng.standard_normal(100)
     groups = np.arange(400) // 4
@@ -344,7 +344,7 @@ def test_path() -> None:
         assert each.success
         alone = lopro.lasso(A, y, lam=lam, tol=1e-10)
         assert each.fun == pytest.approx(alone.fun, rel=1e-10)
-    # A product with y once, then one for each weight, and few more.
+    # One product with y, then one for each weight, and few more.
     assert sum(each.counts.rmatvecs for each in path) <= len(path) + 4
     back = lopro.lasso_path(A, y, path.lams[::-1], tol=1e-10)
     assert np.allclose(back.coefficients, path.coefficients[::-1], atol=1e-6)
@@ -355,7 +355,7 @@ def test_path() -> None:
 @pytest.mark.parametrize("share", [0.5, 0.1, 1e-2, 1e-3])
 @pytest.mark.parametrize("rows", [40, 200])
 def test_dependent_columns(share: float, rows: int) -> None:
-    """Columns that occur twice, and more columns than the rank: where signs cycle, a program takes over."""
+    """Columns that occur twice, and more columns than the rank: where signs cycle, a program is solved."""
     rng = np.random.default_rng(13)
     A = np.repeat(rng.standard_normal((rows, 14)) @ rng.standard_normal((14, 60)), 2, axis=1)
     A[:, 1::2] *= -1.0
@@ -377,7 +377,7 @@ def test_more_nonzeros_than_rows_with_a_tiny_ridge() -> None:
     assert found.certificate.lower_bound <= own + 1e-12 * found.fun
 
 
-def test_zero_is_found_and_nothing_is_zero_divided() -> None:
+def test_zero_solutions_are_found_without_division_by_zero() -> None:
     A, y, most = instance(12)
     found = lopro.lasso(A, y, lam=1.0001 * most, tol=1e-12)
     assert found.success and not found.x.any()
@@ -406,7 +406,7 @@ def test_arguments() -> None:
         lopro.lasso_path(0.0 * A, y)
 
 
-def test_a_short_time_leaves_a_point_with_its_gap() -> None:
+def test_a_time_limit_leaves_a_point_with_its_gap() -> None:
     rng = np.random.default_rng(0)
     A = rng.standard_normal((400, 4000))
     y = rng.standard_normal(400)

@@ -32,7 +32,9 @@ def columns(*indices: int) -> Any:
     return np.array(indices, dtype=np.intp)
 
 
-def test_columns_come_in_the_order_asked_for_from_whatever_piece(kind: Kind, tmp_path: Any) -> None:
+def test_columns_are_returned_in_the_requested_order_from_any_block(
+    kind: Kind, tmp_path: Any
+) -> None:
     pool = Pool(kind.map(M, tmp_path))
     pool.answer([PassRequest(columns=columns(9, 4))])
     pool.answer([PassRequest(columns=columns(30, 4, 1))])
@@ -50,7 +52,7 @@ def test_columns_come_in_the_order_asked_for_from_whatever_piece(kind: Kind, tmp
     assert 4 in pool and 5 not in pool
 
 
-def test_requests_share_a_pass_and_get_their_own_answers() -> None:
+def test_requests_share_a_pass_and_are_answered_separately() -> None:
     pool = Pool(StoredMap(M))
     first, second = RNG.standard_normal((2, 12))
     with counting(Counts()) as counts:
@@ -68,20 +70,20 @@ def test_requests_share_a_pass_and_get_their_own_answers() -> None:
     assert (counts.passes, counts.rmatvecs, counts.columns) == (1, 2, 3)
     with counting(Counts()) as again:
         pool.answer([PassRequest(columns=columns(7, 3))])
-    assert again == Counts(), "what is there is not read again"
+    assert again == Counts(), "columns in the pool are not read again"
 
 
-def test_the_columns_furthest_from_use_leave() -> None:
+def test_the_columns_furthest_from_use_are_dropped() -> None:
     pool = Pool(linear_map(M), capacity=6 * 12 * 8)
     pool.answer([PassRequest(columns=np.arange(6))])
     pool.note(np.concatenate([[0.1, 0.9, 0.2, 0.8, 0.3, 0.7], np.zeros(34)]))
     pool.room_for(0, columns(0))
-    assert len(pool) == 6, "there is room"
+    assert len(pool) == 6, "there is space for all of them"
     pool.room_for(2, columns(0))
     np.testing.assert_array_equal(np.sort(pool.indices), [0, 1, 3, 5])  # 0 is in use
     np.testing.assert_array_equal(pool.read(columns(5, 1)), M[:, [5, 1]])
     pool.room_for(40, columns(0, 1, 3, 5))
-    assert len(pool) == 4, "what is in use stays"
+    assert len(pool) == 4, "columns in use are kept"
 
 
 def test_columns_on_a_device_and_their_gram_matrix(kind: Kind, tmp_path: Any) -> None:
@@ -97,7 +99,7 @@ def test_columns_on_a_device_and_their_gram_matrix(kind: Kind, tmp_path: Any) ->
         held.keep(np.array([True, False, True, True, True]))
         S, wide = [7, 11, 0, 30], data.astype(np.float64)
         np.testing.assert_array_equal(held.indices, S)
-        # What was given is taken for what it is; of single precision data it may be a rough sum.
+        # In double precision given correlations are kept; those of single-precision data are recomputed.
         exact = [1.0, 3.0, 4.0, 5.0] if dtype is np.float64 else wide[:, S].T @ y
         np.testing.assert_allclose(held.correlations, exact, rtol=0.0, atol=1e-15)
         np.testing.assert_array_equal(held.weights, np.linspace(1.0, 2.0, 40)[S])

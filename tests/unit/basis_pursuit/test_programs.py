@@ -1,4 +1,4 @@
-"""Quadratic programs for points of the path: their solutions, the use made of these, and when they run."""
+"""Quadratic programs for points of the path: solutions, their use, and when programs are solved."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_program_finds_the_point_of_the_path(unit: float, share: float) -> Non
     assert (np.sign(pair.x[used]) == pair.signs[used]).all()
 
 
-def test_signs_determine_the_point_at_the_radius() -> None:
+def test_signs_determine_the_point_at_the_given_radius() -> None:
     A, sparse, y = make_problem(20, 60, 0.1)
     solved = lopro.bpdn(A, y, sparse.ball.sigma, weights=np.asarray(sparse.weights), tol=1e-12)
     pair = Pair(solved.x, solved.dual, np.sign(solved.x), alpha=1.0)
@@ -55,7 +55,7 @@ def test_signs_determine_the_point_at_the_radius() -> None:
     assert sparse.ball.sigma * (1.0 - 1e-11) <= length <= sparse.ball.sigma
     bound = -candidate.evidence.inequality.support
     assert solved.fun * (1.0 - 1e-9) <= bound <= solved.fun * (1.0 + 1e-12)
-    # One column less, one with the other sign: neither determines a solution.
+    # Without one of the columns, or with the opposite sign of one, there is no solution.
     for change in (0.0, -1.0):
         signs = pair.signs.copy()
         signs[np.flatnonzero(signs)[0]] *= change
@@ -65,7 +65,7 @@ def test_signs_determine_the_point_at_the_radius() -> None:
             assert (other.x * signs >= 0.0).all()
 
 
-def test_a_radius_that_the_columns_do_not_reach_has_no_point() -> None:
+def test_a_radius_below_the_least_residual_of_the_columns_has_no_point() -> None:
     A, sparse, y = make_problem(20, 60, 0.1)
     signs = np.zeros(60)
     signs[:3] = 1.0
@@ -84,7 +84,7 @@ def many_nonzeros(seed: int) -> tuple[Any, Any, float]:
 
 @pytest.fixture
 def parameters(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The parameters that programs were run for."""
+    """Return the list of parameters for which programs are solved."""
     asked: list[float] = []
     original = programs.optimal_pair
 
@@ -97,13 +97,15 @@ def parameters(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_programs_end_what_the_path_does_not(seed: int, parameters: list[float]) -> None:
+def test_programs_solve_problems_on_which_the_path_stalls(
+    seed: int, parameters: list[float]
+) -> None:
     A, y, sigma = many_nonzeros(seed)
     result = lopro.bpdn(A, y, sigma, tol=1e-8, time_limit=30.0)
     assert result.success
     assert result.counts.rmatvecs <= 100
     if len(parameters) > 1:
-        # The last one is about that of the solution, whose residual is alpha times the dual point.
+        # The last parameter is close to that of the solution, whose residual is alpha times the dual point.
         assert parameters[-1] == pytest.approx(sigma / np.linalg.norm(result.dual), rel=0.05)
 
 
@@ -117,7 +119,7 @@ def test_a_tiny_radius_is_approached_from_the_vertex(seed: int, parameters: list
     assert parameters[1] == pytest.approx(sigma / np.linalg.norm(result.dual), rel=0.05)
 
 
-def test_some_of_them_need_several_programs(parameters: list[float]) -> None:
+def test_some_problems_require_several_programs(parameters: list[float]) -> None:
     found = []
     for seed in range(4):
         parameters.clear()

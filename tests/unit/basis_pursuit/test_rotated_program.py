@@ -34,7 +34,7 @@ def test_a_diagonal_problem_has_a_known_answer(unit, nonneg, sigma):
     assert found.stretch == pytest.approx(1.0)
 
 
-def test_what_a_tall_matrix_does_not_reach_is_in_the_dual_point():
+def test_the_residual_outside_the_range_of_a_tall_matrix_is_in_the_dual_point():
     """``(x - 3)^2 + 4 <= 4.25`` leaves ``x = 2.5``; the residual (0.5, 2) is half of the dual point."""
     A, y = np.array([[1.0], [0.0]]), np.array([3.0, 2.0])
     found = rotated_solution(A, y, 4.25**0.5, L1Norm(), False)
@@ -45,7 +45,7 @@ def test_what_a_tall_matrix_does_not_reach_is_in_the_dual_point():
 
 @pytest.mark.parametrize("sigma", [0.0, 0.5])
 def test_directions_of_complex_numbers_and_of_blocks(sigma):
-    """One block of length 1 / a, in the direction of what is measured, less what the radius allows."""
+    """One block of length 1 / a, in the direction of the measurement, reduced by what the radius allows."""
     towards = np.array([0.6, 0.8])
     A, norm = np.diag([1e-3, 1e-3, 1.0]), BlockNorm([1, 1, 0], weights=[1.0, 2.0])
     found = rotated_solution(A, np.append(towards, 0.0), sigma, norm, False)
@@ -89,7 +89,7 @@ def test_groups_of_an_ill_conditioned_matrix(nonneg):
 @pytest.mark.parametrize("real_y", [False, True])
 @pytest.mark.parametrize("sigma", [0.0, 0.05])
 def test_complex_and_coherent_problems_are_solved_with_a_proof(sigma, real_y):
-    """Columns with correlations of 0.9 and more: Newton's method goes round and round there."""
+    """Columns with correlations of 0.9 and more: Newton's method cycles there."""
     rng = np.random.default_rng(4)
     common = rng.standard_normal((25, 1)) + 1j * rng.standard_normal((25, 1))
     A = 3.0 * common + rng.standard_normal((25, 80)) + 1j * rng.standard_normal((25, 80))
@@ -106,7 +106,7 @@ def test_complex_and_coherent_problems_are_solved_with_a_proof(sigma, real_y):
         assert result.success and result.fun == pytest.approx(bound / gauge, rel=1e-6)
 
 
-def test_a_radius_out_of_reach_is_left_to_others():
+def test_an_unreachable_radius_is_left_to_other_methods():
     assert rotated_solution(np.ones((2, 1)), np.array([1.0, -1.0]), 1.0, L1Norm(), False) is None
 
 
@@ -118,14 +118,14 @@ def test_ill_conditioned_problems_are_solved_with_a_proof(fall, shape):
     sigma = 0.05 * float(np.linalg.norm(y))
     result = lopro.bpdn(A, y, sigma, time_limit=20.0)
     assert result.success and np.linalg.norm(A @ result.x - y) <= sigma * (1 + 1e-9)
-    # The bound in long double, from the dual point alone.
+    # The bound is computed in long double from the dual point alone.
     nu = result.dual.astype(np.longdouble)
     gauge = np.abs(A.T.astype(np.longdouble) @ nu).max()
     shown = (y @ nu - sigma * np.sqrt(nu @ nu)) / max(gauge, 1)
     assert shown >= result.fun * (1 - 1e-5)
 
 
-def test_a_good_start_is_not_taken_for_bad_units():
+def test_a_good_start_is_not_mistaken_for_bad_units():
     """The residual of a start that nearly meets the equations is tiny, and no reason to refuse ``y``."""
     rng = np.random.default_rng(0)
     A = rng.standard_normal((10, 20)).astype(np.float32)
@@ -140,6 +140,6 @@ def test_a_good_start_is_not_taken_for_bad_units():
     small = np.float32(1e-7) * y
     with pytest.raises(ValueError, match="y must be given in other units"):
         lopro.bpdn(A, small, 1e-7 * sigma, tol=1e-2, method=products)
-    # Equations are solved on columns, in double precision: there these units do.
+    # Equations are solved on columns in double precision, where these units are within the range.
     solved = lopro.bpdn(A, small, 0.0, tol=1e-2, method=products)
     assert solved.success and solved.fun == pytest.approx(2e-16, rel=1e-5, abs=0.0)

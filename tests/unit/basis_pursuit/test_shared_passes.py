@@ -25,7 +25,7 @@ Y, RADII = A @ X + E, np.linalg.norm(E, axis=0)
 
 
 class Watched(StoredMap):
-    """Counts what is really read, for whatever reason."""
+    """A matrix that counts all reads."""
 
     def __init__(self, matrix: Any) -> None:
         super().__init__(matrix)
@@ -46,7 +46,7 @@ def test_many_right_hand_sides_cost_the_passes_of_one(order: str) -> None:
         assert mine.success and mine.fun == pytest.approx(theirs.fun, rel=1e-10)
         np.testing.assert_array_equal(mine.support, theirs.support)
         assert "passes shared" in mine.method
-    # The last one to end has taken part in all of them, and nothing was read beside.
+    # The last problem to end took part in every pass, and there were no other reads.
     alone = [lopro.bpdn(StoredMap(stored.source), Y[:, j], RADII[j], tol=1e-8) for j in range(MANY)]
     longest = max(r.counts.bytes_read for r in found)
     assert stored.read_in_all == longest
@@ -77,7 +77,7 @@ def test_radii_share_passes_too(order: str) -> None:
     assert stored.read_in_all <= (passes + 1) * A.nbytes
 
 
-def test_options_reach_all_searches() -> None:
+def test_options_apply_to_every_right_hand_side() -> None:
     weights = np.linspace(0.5, 2.0, COLUMNS)
     positive = np.abs(Y)
     found = lopro.bpdn(StoredMap(A), positive, 2.0, weights=weights, nonneg=True, tol=1e-8)
@@ -95,7 +95,9 @@ def test_one_that_fails_does_not_stop_the_others() -> None:
     assert found[1].status is lopro.Status.INFEASIBLE
 
 
-def test_searches_in_batches_find_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_of_right_hand_sides_give_the_same_solutions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     whole = lopro.bpdn(StoredMap(A), Y, RADII, tol=1e-8)
     monkeypatch.setattr(
         shared_passes, "SETTINGS", dataclasses.replace(shared_passes.SETTINGS, searches=2)
@@ -109,7 +111,7 @@ def test_searches_in_batches_find_the_same(monkeypatch: pytest.MonkeyPatch) -> N
     assert stored.read_in_all == sum(batches)
 
 
-def test_limits_are_for_each_and_end_the_sharing() -> None:
+def test_limits_hold_for_each_and_end_shared_passes() -> None:
     found = lopro.bpdn(StoredMap(A), Y[:, :2], RADII[:2], tol=1e-8, max_iter=1)
     assert [r.status.name for r in found] == ["MAX_ITER"] * 2
     late = lopro.bpdn(StoredMap(A), Y[:, :2], RADII[:2], tol=1e-8, time_limit=1e-9)
@@ -117,7 +119,7 @@ def test_limits_are_for_each_and_end_the_sharing() -> None:
 
 
 def test_a_device_shares_products_where_the_matrix_is_wide() -> None:
-    """Elsewhere columns that stay on the device are worth more than fewer products with all of them."""
+    """For other shapes, columns kept on the device save more time than fewer products with all columns."""
     torch = pytest.importorskip("torch", reason="torch is not installed")
     high = lopro.bpdn(torch.asarray(A), torch.asarray(Y), RADII, tol=1e-8)
     wide, several = torch.asarray(A[:16]), torch.asarray(Y[:16])

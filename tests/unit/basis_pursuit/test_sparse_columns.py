@@ -1,4 +1,4 @@
-"""Columns that are very sparse stay so, and give the same answers."""
+"""Very sparse columns are stored sparse, and give the same answers as dense ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def instance(
     return A, (A @ x + noise).astype(dtype), float(np.linalg.norm(noise))
 
 
-def test_a_set_of_sparse_columns_is_one_of_dense_columns() -> None:
+def test_a_set_of_sparse_columns_agrees_with_one_of_dense_columns() -> None:
     A, y, _ = instance()
     rng = np.random.default_rng(2)
     sets = [ColumnSet(y, np.ones(1500)) for _ in range(2)]
@@ -50,7 +50,7 @@ def test_a_set_of_sparse_columns_is_one_of_dense_columns() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128, np.complex64])
 @pytest.mark.parametrize("kind", ["plain", "nonneg", "joint", "groups"])
-def test_answers_are_those_of_dense_columns(
+def test_answers_agree_with_those_of_dense_columns(
     dtype: Any, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nonneg = kind == "nonneg"

@@ -57,7 +57,7 @@ def test_few_products_with_all_columns():
 
 
 def test_few_passes_over_stored_data():
-    """Columns that are near to a violation are read with those that violate."""
+    """Columns that nearly violate the optimality conditions are read together with those that do."""
     A, labels, _ = instance(100, 2000, shift=0.0)
     stored = StoredMap(A)
     result = lopro.sparse_logistic(stored, labels, lam=0.5, tol=1e-9)
@@ -87,7 +87,7 @@ def test_the_dual_point_proves_the_bound():
     assert u == pytest.approx(s * labels * p, abs=1e-9)
 
 
-def test_the_ridge_is_paid_for():
+def test_the_bound_includes_the_conjugate_of_the_ridge():
     A, labels, _ = instance()
     lam, ridge = 3.0, 0.7
     result = lopro.sparse_logistic(A, labels, lam, ridge=ridge, tol=1e-12)
@@ -136,12 +136,12 @@ def test_no_bound_is_above_the_optimum(seed, nonneg, ridge):
         search.price()
         assert search.bound <= best.fun
         nearest = min(nearest, best.fun - search.bound)
-    # At the optimum it is sharp.
+    # At the optimum the bound is attained.
     assert nearest <= 1e-6 * best.fun
 
 
-def test_a_bound_that_does_not_pay_for_the_intercept_is_false():
-    """Negative control: slopes that do not cancel prove something only with the radius."""
+def test_a_bound_that_ignores_the_slope_of_the_intercept_is_false():
+    """Negative control: a slope of the intercept that is not zero gives a bound only within a radius."""
     A, labels, _ = instance(40, 30, shift=3.0)
     problem = LogisticData(A, labels, True).problem(2.0)
     best = lopro.solve(problem, tol=1e-11)
@@ -188,7 +188,7 @@ def test_samples_of_weight_zero_do_not_count():
     assert all_samples.fun == pytest.approx(some.fun, rel=1e-12)
     assert all_samples.x == pytest.approx(some.x, abs=1e-7)
     assert not all_samples.dual[~kept].any()
-    # Weights count samples: two of a kind are one of weight 2.
+    # A weight is a number of samples: two equal samples are one of weight 2.
     repeated = np.repeat(np.arange(len(s)), s.astype(int))
     again = lopro.sparse_logistic(A[repeated], labels[repeated], 2.0, tol=1e-11)
     assert again.fun == pytest.approx(some.fun, rel=1e-12)
@@ -233,8 +233,8 @@ def test_signs_and_their_multipliers():
         correlations = 2.0 * A.T @ result.dual
         assert correlations.max() <= 2.0 * (1.0 + 1e-12)
         assert np.abs(correlations[result.support] - 2.0).max() < 1e-7
-        assert correlations.min() < -2.0  # they would be missing without signs
-        if not intercept:  # one multiplier for each coefficient cancels the slope of the objective
+        assert correlations.min() < -2.0  # optimal only because of the sign constraints
+        if not intercept:  # the multipliers of the signs cancel the slope of the objective
             (of_signs,) = result.multipliers
             assert of_signs == pytest.approx(np.minimum(correlations - 2.0, 0.0), abs=1e-6)
     free = lopro.sparse_logistic(A, labels, 2.0, tol=1e-11)

@@ -70,7 +70,7 @@ def test_solve_recognises_it():
     assert own.fun == pytest.approx(expected.fun, rel=1e-9)
 
 
-def test_a_column_that_costs_nothing_is_an_intercept_of_its_own():
+def test_a_column_with_weight_zero_is_an_intercept():
     A, labels, _ = instance()
     f = np.linspace(-1.0, 3.0, 80)
     wide = np.column_stack([f, A])
@@ -87,7 +87,7 @@ def test_a_column_that_costs_nothing_is_an_intercept_of_its_own():
 
 
 @pytest.mark.parametrize("kind", ["two free", "rows", "free with ridge", "offset", "least squares"])
-def test_other_problems_are_not_taken(kind):
+def test_other_problems_are_not_recognised(kind):
     A, labels, _ = instance()
     logistic, l1 = lopro.objectives.Logistic(A, labels), lopro.objectives.L1Norm()
     weights = np.ones(120)

@@ -63,7 +63,7 @@ def test_quantities_of_a_step_without_products_are_right(
         np.testing.assert_array_equal(state.shrunk.x, z)
         assert state.shrunk.length == pytest.approx(np.linalg.norm(y - A @ z), rel=1e-12)
         p = state.last
-        # The nearest point of the ball to 2 z - w, its residual and the correlations of that.
+        # The projection of 2 z - w onto the ball, its residual and the correlations of the residual.
         nearest = ResidualBall(A, y, sigma).project(2.0 * z - w)
         np.testing.assert_allclose(p.x, nearest, rtol=1e-9, atol=1e-12)
         assert p.length == pytest.approx(sigma, rel=1e-12)
@@ -75,7 +75,7 @@ def test_quantities_of_a_step_without_products_are_right(
         np.testing.assert_allclose(state.w, same + 1.97 * (p.x - z), rtol=1e-12, atol=1e-13)
 
 
-def test_a_solution_with_its_multiplier_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_solution_with_its_multiplier_is_a_fixed_point(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = dataclasses.replace(splitting.SETTINGS, bounds=1)
     monkeypatch.setattr(splitting, "SETTINGS", settings)
     A = orthogonal_rows(12, 30, 2.0, np.float64)
@@ -91,7 +91,7 @@ def test_a_solution_with_its_multiplier_stays(monkeypatch: pytest.MonkeyPatch) -
     assert state.last.alpha == pytest.approx(alpha, rel=1e-8)
 
 
-def test_a_point_inside_the_ball_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_point_inside_the_ball_is_not_moved(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = dataclasses.replace(splitting.SETTINGS, bounds=1)
     monkeypatch.setattr(splitting, "SETTINGS", settings)
     A = orthogonal_rows(12, 30, 1.0, np.float64)
@@ -104,7 +104,7 @@ def test_a_point_inside_the_ball_is_left_alone(monkeypatch: pytest.MonkeyPatch) 
     assert state.last.alpha == 2.0
 
 
-def test_every_eighth_point_is_looked_at() -> None:
+def test_every_eighth_point_is_evaluated() -> None:
     A = orthogonal_rows(12, 30, 2.0, np.float64)
     y, sigma = measurements(A, 4, 0.1)
     algorithm = splitting_of(A, y, sigma, 4.0, 0.3)
@@ -117,7 +117,7 @@ def test_every_eighth_point_is_looked_at() -> None:
 
 def test_thresholds_balance_points_and_multipliers() -> None:
     unit = np.ones(1)
-    # (2 / 4) / (3 / 3) = 0.5 is in balance.
+    # (2 / 4) / (3 / 3) = 0.5 is balanced.
     assert splitting._better_threshold(2.0 * unit, 3.0 * unit, 4.0 * unit, 3.0 * unit) == 1.0
     assert splitting._better_threshold(1.6 * unit, 3.0 * unit, 4.0 * unit, 3.0 * unit) == 1.25
     assert splitting._better_threshold(1.0 * unit, 3.0 * unit, 4.0 * unit, 3.0 * unit) == 1.5
@@ -152,7 +152,7 @@ class Cosines:
 
 @pytest.fixture
 def algorithms(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return a list of the algorithms whose steps were made."""
+    """Return a list to which the name of the algorithm is appended at each step."""
     made: list[str] = []
     judge = OperatorSearch.judge
 
@@ -173,7 +173,7 @@ def solved_by_products(A: Any, y: Any, sigma: float, tol: float = 1e-6, **option
 def test_solutions_with_many_nonzeros_are_found_by_splitting(
     size: float, algorithms: list[str]
 ) -> None:
-    """On the way to this one there are more nonzeros than measurements: shrinkage gets slower and slower."""
+    """Iterates of shrinkage have more nonzeros than measurements here, and it becomes slower and slower."""
     cosines = Cosines(4000, 1300, size)
     rng = np.random.default_rng(10)
     x = np.zeros(4000)
@@ -188,7 +188,7 @@ def test_solutions_with_many_nonzeros_are_found_by_splitting(
     assert set(algorithms[64:]) == {"splitting"}
     counts = (result.counts, result.certificate_counts)
     assert sum(c.matvecs + c.rmatvecs for c in counts) == cosines.products <= 3700
-    # The sparse point is proposed, not the one on the ball.
+    # The sparse point is proposed, not the projection onto the ball.
     assert np.count_nonzero(result.x) < 1300
 
 
@@ -200,10 +200,10 @@ def test_rows_that_are_not_orthogonal_are_not_split(algorithms: list[str]) -> No
     assert set(algorithms) == {"shrinkage"}
 
 
-def test_residuals_that_point_the_same_way_do_not_make_rows_orthogonal(
+def test_parallel_residuals_do_not_show_that_rows_are_orthogonal(
     algorithms: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All of them have the same stretch; a random vector shows the difference."""
+    """The ratio |A'r| / |r| is the same for all of them; a random vector has another one."""
     rng = np.random.default_rng(11)
     A = rng.standard_normal((100, 300))
     y, sigma = measurements(A, 40, 0.005)
@@ -234,7 +234,7 @@ def test_easy_problems_are_not_split(algorithms: list[str]) -> None:
     assert set(algorithms) == {"shrinkage"}
 
 
-def test_signs_are_not_split(algorithms: list[str]) -> None:
+def test_problems_with_signs_are_not_split(algorithms: list[str]) -> None:
     cosines = Cosines(1000, 300, 1.0)
     rng = np.random.default_rng(13)
     x = np.zeros(1000)
@@ -261,7 +261,7 @@ def test_no_tolerance_and_a_short_time_leave_a_feasible_point() -> None:
 @pytest.mark.parametrize("library", ["array_api_strict", "torch"])
 def test_other_libraries_do_the_same(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     xp = pytest.importorskip(library)
-    # Every pace is too slow.
+    # Every rate of convergence counts as too slow.
     settings = dataclasses.replace(operator_search.SETTINGS, slow=0, pace=5, first=6)
     monkeypatch.setattr(operator_search, "SETTINGS", settings)
     A = orthogonal_rows(40, 100, 2.0, np.float64)

@@ -21,7 +21,7 @@ from lopro.objectives import L1Norm
 
 
 def instance(dtype: Any) -> tuple[Any, Any, float, Any]:
-    """Return a matrix, measurements with noise, its length, and numbers to scale columns by."""
+    """Return a matrix, measurements with noise, the noise's length, and factors that scale the columns."""
     rng = np.random.default_rng(3)
     A, noise = rng.standard_normal((60, 150)).astype(dtype), rng.standard_normal(60).astype(dtype)
     x = np.zeros(150, dtype=dtype)
@@ -64,7 +64,7 @@ def test_steps_are_those_of_scaled_columns(dtype: Any, nonneg: bool) -> None:
     )
 
 
-def test_steps_that_change_on_the_way_leave_point_and_length_alone() -> None:
+def test_changed_steps_keep_the_point_and_the_mean_length() -> None:
     A, y, sigma, root = instance(np.float64)
     f = L1Norm()
     algorithm = MixedShrinkage(ResidualBall(A, y, sigma), np.abs)
@@ -74,7 +74,7 @@ def test_steps_that_change_on_the_way_leave_point_and_length_alone() -> None:
     x, length = state.last.x, state.length
     algorithm.with_steps(state, Steps.of(root * root, np.ones(150)))
     np.testing.assert_array_equal(state.last.x, x)
-    # The mean step of the nonzeros is as long as it was.
+    # The mean step of the nonzeros is unchanged.
     assert state.length * np.mean(root[x != 0.0] ** 2) == pytest.approx(length, rel=1e-14)
 
 
@@ -131,7 +131,7 @@ def test_columns_of_many_lengths_cost_fewer_products(monkeypatch: pytest.MonkeyP
     assert products <= 0.75 * more
 
 
-def test_the_number_that_so_many_are_not_below() -> None:
+def test_at_rank_is_the_kth_largest_number() -> None:
     sizes = np.array([3.0, 1.0, 4.0, 1.5, 5.0])
     assert [at_rank(sizes, rank) for rank in (1, 2, 4)] == [5.0, 4.0, 1.5]
     assert at_rank(sizes, 5) == 0.0
@@ -140,7 +140,7 @@ def test_the_number_that_so_many_are_not_below() -> None:
 @pytest.mark.parametrize("furthest", [1.0, 1e9])
 @pytest.mark.parametrize("start", ["zero", "near", "far"])
 def test_a_line_search_finds_the_least_value(start: str, furthest: float) -> None:
-    """Along ``x + tau move``, with the residual that goes with it; by a formula where x is zero."""
+    """Along ``x + tau move``, with the corresponding residual; in closed form where x is zero."""
     for seed in range(6):
         rng = np.random.default_rng(seed)
         A, y, weights = rng.standard_normal((8, 5)), rng.standard_normal(8), rng.uniform(0.5, 2, 5)
@@ -160,10 +160,10 @@ def test_a_line_search_finds_the_least_value(start: str, furthest: float) -> Non
         assert value(tau) <= min(value(tau * scale) for scale in (0.999, 1.0)) + 1e-12
 
 
-def test_images_that_come_with_candidates_are_those_of_their_points(
+def test_images_of_candidates_are_those_of_their_points(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The driver takes them for feasibility, and multiplies nothing itself."""
+    """The driver uses them to check feasibility, without a product of its own."""
     rng = np.random.default_rng(0)
     A = rng.standard_normal((40, 120))
     e = 0.1 * rng.standard_normal(40)
@@ -184,6 +184,6 @@ def test_images_that_come_with_candidates_are_those_of_their_points(
 
 
 @pytest.mark.parametrize("weights", [[1.0, -1.0], [np.inf, 1.0], [np.nan, 2.0]])
-def test_weights_without_a_sum_are_those_of_the_last_point(weights: list[float]) -> None:
+def test_weights_that_cannot_be_normalised_select_the_last_point(weights: list[float]) -> None:
     assert _summing_to_one(np.array(weights)).tolist() == [0.0, 1.0]
     assert _summing_to_one(np.array([1.0, 3.0])).tolist() == [0.25, 0.75]

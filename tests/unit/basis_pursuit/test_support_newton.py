@@ -1,4 +1,4 @@
-"""A Gram matrix in single precision changes nothing but the time."""
+"""A Gram matrix in single precision gives the same answers as one in double precision."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROWS, COLUMNS = 120, 40
 def both(
     A: Any, y: Any, weights: Any, sigma: float, nonneg: bool = False
 ) -> tuple[SupportNewton, SupportNewton]:
-    """Return the problem on all columns, roughly and in double precision."""
+    """Return the problem on all columns, with a Gram matrix in single and one in double precision."""
     rough = SupportNewton(ColumnSet(y, weights, single=True), Radius(sigma), nonneg)
     exact = SupportNewton(ColumnSet(y, weights), Radius(sigma), nonneg)
     for problem in (rough, exact):
@@ -61,7 +61,7 @@ def test_the_solution_is_that_of_double_precision(seed: int, nonneg: bool) -> No
 
 
 def test_two_steps_agree_with_two_steps_in_double_precision() -> None:
-    """In single precision with a floor: the point is right to that, its residual to the last bit."""
+    """In single precision with a floor: the point is accurate to single precision, its residual to double."""
     A, y, weights, _ = instance(7)
     rough, exact = both(A, y, weights, 0.9 * least_squares(A, y))
     floor = 0.3 * exact.columns.most
@@ -75,7 +75,7 @@ def test_two_steps_agree_with_two_steps_in_double_precision() -> None:
 
 
 def test_a_small_coefficient_does_not_seem_to_flip(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One step is off by more than such a coefficient; what the next one would change is known."""
+    """The error of one step exceeds the coefficient; an estimate of the next correction prevents a flip."""
     A, _, _, rng = instance(3)
     x = rng.uniform(1.0, 2.0, COLUMNS)
     x[5] = 1e-9
@@ -113,7 +113,7 @@ def test_columns_that_are_too_close_are_solved_for_in_double_precision() -> None
     assert not rough.columns.single
     np.testing.assert_array_equal(rough.columns.gram, exact.columns.gram)
     np.testing.assert_array_equal(found.x, expected.x)
-    # And so are those that come later.
+    # Columns added later are in double precision, too.
     rough.columns.extend(np.array([0]), lambda at: A[:, at], A[:, :1].T @ y)
     assert rough.columns.gram.dtype == np.float64 and len(rough.columns) == COLUMNS + 1
     np.testing.assert_allclose(rough.columns.gram[-1, :-1], A[:, 0] @ A, rtol=1e-12)
@@ -145,7 +145,7 @@ def test_a_factor_that_does_not_improve_points_is_dropped(monkeypatch: pytest.Mo
 
 
 def test_the_dual_point_of_a_short_residual_is_as_good_as_that_of_a_long_one() -> None:
-    """Its rounding is that of y, and dividing by alpha magnifies it."""
+    """The residual has rounding errors of the size of those of y, which division by alpha magnifies."""
     A, y, weights, _ = instance(4, noise=1e-6)
     rough, _ = both(A, y, weights, 1.5 * least_squares(A, y))
     found = rough.solve(np.sign(np.linalg.lstsq(A, y)[0]), 0.0, 30)
@@ -173,7 +173,7 @@ def test_units_do_not_matter(unit: float) -> None:
     np.testing.assert_allclose(found.x / unit, here.x, atol=1e-13)
 
 
-def test_columns_come_and_go() -> None:
+def test_columns_are_added_and_dropped() -> None:
     A, y, weights, _ = instance(2)
     columns = ColumnSet(y, weights, single=True)
     columns.extend(np.arange(30), lambda at: A[:, at], A[:, :30].T @ y)
@@ -219,7 +219,7 @@ def test_answers_have_the_required_accuracy(tol: float) -> None:
     y, sigma = A[:, :40] @ rng.uniform(-1, 1, 40) + e, float(np.linalg.norm(e))
     found = lopro.bpdn(A, y, sigma, tol=tol)
     assert found.success and found.certificate.relative_gap <= tol
-    # The columns in use show that the point is feasible: there is no product with A, and no projection.
+    # The columns in use prove the point feasible, without a product with A or a projection.
     assert found.counts.projections == 0 and found.counts.matvecs == 0
     assert np.linalg.norm(A @ found.x - y) <= sigma * (1.0 + 1e-15)
     nu = (y - A @ found.x) / np.abs(A.T @ (y - A @ found.x)).max()

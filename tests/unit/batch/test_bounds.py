@@ -1,4 +1,4 @@
-"""The bounds of batches: exact numbers, and never above what exact arithmetic gives."""
+"""The bounds of batches: exact numbers, and never above the bound in exact arithmetic."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_bound_of_a_line_over_a_box_is_its_minimum() -> None:
 
 
 def test_slopes_of_either_sign_over_a_box_cost_the_larger_charge() -> None:
-    """A slope that is known up to 1 within -1 and 2 may cost in both directions."""
+    """For a slope known up to an error of 1 and a variable within -1 and 2, both signs are considered."""
     value, zero = Enclosures.exact(np.zeros(1)), np.zeros((1, 1))
     box = QuadraticPrograms(zero, least=one(-1.0), most=one(2.0))
     bound = proofs(box).lower_bounds(value, Enclosures(zero, np.ones((1, 1))), zero, zero)
@@ -56,14 +56,14 @@ def test_slopes_of_either_sign_over_a_box_cost_the_larger_charge() -> None:
 
 
 def test_an_unabsorbed_slope_costs_its_norm_times_the_radius() -> None:
-    """``x`` over ``x >= 1``, by a multiplier of -0.9: 0.1 is left of the slope, and the reach is 1e4."""
+    """``x`` over ``x >= 1``, by a multiplier of -0.9: the remaining slope is 0.1, the radius 1e4."""
     programs = QuadraticPrograms(one(1.0), A=np.ones((1, 1, 1)), lower=one(1.0))
     found = proofs(programs).certify(one(1.0), one(-0.9))
     assert found["radius"][0] == 1e4
     assert found["lower_bound"][0] == pytest.approx(1.0 - 0.1 * 1e4, abs=1e-8)
 
 
-def test_a_multiplier_without_a_side_is_not_used() -> None:
+def test_a_multiplier_of_a_missing_side_is_not_used() -> None:
     """``x >= 1`` has no upper side: a positive multiplier would prove anything."""
     programs = QuadraticPrograms(one(-1.0), A=np.ones((1, 1, 1)), lower=one(1.0))
     found = proofs(programs).certify(one(2.0), one(1.0))
@@ -71,7 +71,7 @@ def test_a_multiplier_without_a_side_is_not_used() -> None:
 
 
 def test_a_violation_is_charged() -> None:
-    """``-x`` over ``x <= 1`` at 1 + 1e-10: the value has gained 1e-10, which is no gap but a charge."""
+    """``-x`` over ``x <= 1`` at 1 + 1e-10: the value is 1e-10 below the optimum, which is charged."""
     programs = QuadraticPrograms(one(-1.0), A=np.ones((1, 1, 1)), upper=one(1.0))
     found = proofs(programs).certify(one(1.0 + 1e-10), one(1.0))
     assert found["charge"][0] == pytest.approx(1e-10, rel=1e-4)
@@ -80,7 +80,7 @@ def test_a_violation_is_charged() -> None:
     assert found["absolute_violation"][0] == pytest.approx(1e-10, rel=1e-4)
 
 
-def test_far_outside_there_is_no_gap() -> None:
+def test_a_point_far_outside_has_an_infinite_gap() -> None:
     programs = QuadraticPrograms(one(-1.0), A=np.ones((1, 1, 1)), upper=one(1.0))
     assert proofs(programs).certify(one(2.0), one(1.0))["gap"][0] == np.inf
 
@@ -123,7 +123,7 @@ def exact_minimum(P: Any, q: Any, C: Any, b: Any, v: Any) -> Fraction:
 
 
 def test_no_bound_is_above_the_exact_dual_value() -> None:
-    """At the minimiser of the Lagrangian nothing but rounding is between the two."""
+    """At the minimiser of the Lagrangian the two differ only by rounding."""
     rng, count = np.random.default_rng(7), 300
     B, C = rng.standard_normal((count, 2, 2)), rng.standard_normal((count, 3, 2))
     P = np.swapaxes(B, 1, 2) @ B + 0.1 * np.eye(2)
@@ -154,7 +154,7 @@ def test_products_enclose_the_exact_ones() -> None:
 
 
 def test_a_point_in_single_precision_is_certified_as_it_is_returned() -> None:
-    """Rounding the point to single precision leaves the box by up to 6e-8: violation and value say so."""
+    """Rounding moves the point out of the box by up to 6e-8: violation and value include it."""
     rng = np.random.default_rng(5)
     C, b = rng.standard_normal((20, 6, 4)).astype(np.float32), np.ones((20, 6), np.float32)
     z = rng.standard_normal((20, 4)).astype(np.float32)
@@ -238,7 +238,7 @@ def test_values_and_gradients_are_enclosed_and_no_wider_than_their_roundings() -
 
 
 def test_the_bound_is_the_formula_of_its_docstring_less_rounding() -> None:
-    """Slopes cost the way to the bound they fall towards, and their square over 2 mu elsewhere."""
+    """A slope costs itself times the distance to the bound it falls towards, or its square over 2 mu."""
     programs, x, v = random_programs(2)
     proof = proofs(programs)
     found = proof.certify(x, v)["lower_bound"]
@@ -267,7 +267,7 @@ def test_an_error_of_the_gradient_is_charged_where_the_slope_is_zero() -> None:
     proof = Proofs(programs, one(2.0, 2.0), np.full(1, 4.0), np.ones(1), np.zeros(1), 1e-9, 1e-6)
     x, slope = one(0.0, 0.0), Enclosures(np.zeros((1, 2)), one(0.5, 0.5))
     bound = proof.lower_bounds(Enclosures.exact(np.full(1, 3.0)), slope, x, np.full((1, 2), 1e9))
-    # The first variable may rise as well: (2 * 0.5)^2 / (2 * 4) once more.
+    # The first variable may increase as well: (2 * 0.5)^2 / (2 * 4) is added again.
     assert bound[0] == pytest.approx(3.0 - 0.5 - 0.25, abs=1e-13)
 
 

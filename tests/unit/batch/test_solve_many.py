@@ -124,7 +124,7 @@ def test_a_mixed_list_keeps_its_order() -> None:
     assert [r.fun for r in results[1:3]] == [results[1].fun, results[2].fun]
 
 
-def test_problems_without_a_solution_are_left_to_solve() -> None:
+def test_problems_without_a_solution_are_passed_to_solve() -> None:
     wall = lc.Affine(np.eye(N)[:1], 1.0, 2.0)
     empty = lopro.Problem(quadratic(1), lc.Intersection(wall, lc.Affine(np.eye(N)[:1], 3.0, 4.0)))
     free = lopro.Problem(lo.Linear(np.ones(N)), wall)
@@ -176,7 +176,7 @@ LIBRARIES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_every_library_gives_the_answer_of_numpy_where_the_data_are(library: str) -> None:
+def test_every_library_gives_the_answer_of_numpy_on_the_device_of_the_data(library: str) -> None:
     of = LIBRARIES[library]
     A, b = numbers(1).standard_normal((6, 9, N)), numbers(2).standard_normal((6, 9))
     C, h = numbers(3).standard_normal((6, M, N)), numbers(4).random((6, M))
@@ -224,7 +224,7 @@ def test_stacked_programs(library: str) -> None:
     assert to_numpy(results[2].multipliers[0]) == pytest.approx(expected[2].multipliers[0])
 
 
-def test_stacked_programs_that_fail_are_left_to_solve() -> None:
+def test_stacked_programs_that_fail_are_passed_to_solve() -> None:
     least, most = np.array([[0.0], [-np.inf]]), np.array([[1.0], [np.inf]])
     results = lopro.solve_many(QuadraticPrograms(np.ones((2, 1)), least=least, most=most))
     assert [r.status.name for r in results] == ["CONVERGED", "UNBOUNDED"]
@@ -273,7 +273,7 @@ def test_options_are_those_of_solve() -> None:
     assert [r.certificate.relative_gap for r in given] == pytest.approx(list(given.gap / unit))
 
 
-def test_the_time_limit_is_that_of_all() -> None:
+def test_the_time_limit_is_for_all_problems_together() -> None:
     from lopro.core.deadline import using_clock
 
     now = [0.0]

@@ -28,7 +28,7 @@ def programs(rng, count=40, n=50, m=100, below=False):
 
 @pytest.mark.parametrize(("below", "times"), [(False, 21.0), (True, 24.0)])
 def test_memory_traffic_of_a_step_is_limited(rng, below, times):
-    """The data are read ten times by products; the rest are the systems, and vectors.
+    """Products read the data ten times; the rest of the traffic is that of the systems and of vectors.
 
     Inverses by blocks move more than those of whole matrices (2.9 times the data), in less time.
     """
@@ -40,11 +40,11 @@ def test_memory_traffic_of_a_step_is_limited(rng, below, times):
     data = (scaled.P.numel() + scaled.G.numel()) * 8
     assert 10.0 * data < traffic.bytes <= times * data
     assert traffic.kernels <= 225
-    assert traffic.reads <= 1, "whether a factorisation has failed"
+    assert traffic.reads <= 1, "one read from the device: whether a factorisation has failed"
 
 
-def test_lower_sides_that_are_left_out_change_nothing(rng):
-    """Sides so far away that they do not matter: the same answers, from systems with both sides."""
+def test_missing_and_distant_lower_sides_give_the_same_answers(rng):
+    """Sides far away have no effect: systems with both sides give the same answers."""
     one = programs(np.random.default_rng(3))
     other = programs(np.random.default_rng(3), below=True)
     found, expected = lopro.solve_many(one, tol=1e-8), lopro.solve_many(other, tol=1e-8)

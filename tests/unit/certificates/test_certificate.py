@@ -20,7 +20,7 @@ def test_a_point_that_is_not_feasible_has_an_infinite_gap() -> None:
     assert Certificate.of(3.0, 2.0, 1e-6, "duality", absolute=1.0, feasible=1e-5).gap == 1.0
 
 
-def test_a_bound_around_another_point_pays_for_the_way() -> None:
+def test_a_bound_around_another_point_is_charged_for_the_distance() -> None:
     """Variable by variable: the distance from the centre, and 1e4 times the size or the unit of the entry."""
     units = Units.given(np.array([10.0, 2.0]))
     bound = Bound(2.0, np.array([0.5, 0.25]), np.array([0.0, 1.0]), units)
@@ -34,15 +34,15 @@ def test_a_bound_around_another_point_pays_for_the_way() -> None:
 
 
 def test_a_bound_without_units_reaches_as_far_as_the_point_or_a_given_length() -> None:
-    """Two columns that nothing compares: each is measured by the largest entry of the point."""
+    """No row contains both columns: the unit of each is the largest entry of the point."""
     bound = Bound(0.0, np.array([1.0, 0.0]), np.zeros(2), Units.given(np.zeros(2)))
     assert bound.around(np.zeros(2)) == -math.inf and bound.radius(np.zeros(2)) == 0.0
     assert bound.around(np.zeros(2), 3.0) == pytest.approx(-3e4, rel=1e-14)
-    # An entry of 7 is the unit of the other one, which the data say nothing about.
+    # An entry of 7 is the unit of the other one, which the data do not determine.
     assert bound.around(np.array([0.0, 7.0]), 3.0) == pytest.approx(-7e4, rel=1e-14)
 
 
-def test_without_data_to_read_one_radius_counts_for_all_variables() -> None:
+def test_without_explicit_data_one_radius_holds_for_all_variables() -> None:
     bound = Bound(2.0, np.array([0.5]), np.array([0.0, 1.0]))
     x = np.array([3.0, 5.0])
     far = 1e4 * np.hypot(3.0, 5.0)
@@ -53,7 +53,7 @@ def test_without_data_to_read_one_radius_counts_for_all_variables() -> None:
 
 
 @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
-def test_what_a_slope_costs_does_not_depend_on_the_unit_of_its_column(scale: float) -> None:
+def test_the_cost_of_a_slope_does_not_depend_on_the_unit_of_its_column(scale: float) -> None:
     s = np.array([1.0, scale])
     units, x = Units.given(np.array([2.0, 3.0]) * s), np.array([4.0, 1.0]) * s
     bound = Bound(1.0, np.array([1e-6, 1e-5]) / s, np.zeros(2), units)
@@ -61,7 +61,7 @@ def test_what_a_slope_costs_does_not_depend_on_the_unit_of_its_column(scale: flo
     assert bound.around(x) == pytest.approx(1.0 - lost, rel=1e-12)
 
 
-def test_a_limit_ends_the_bound() -> None:
+def test_a_limit_restricts_the_bound() -> None:
     bound = Bound(2.0, np.zeros(0), np.array([1.0]), limit=5.0)
     assert bound.around(np.array([4.0])) == 2.0
     assert bound.radius(np.array([4.0])) == pytest.approx(2.0, rel=1e-14)
@@ -81,6 +81,6 @@ def test_a_result_has_the_absolute_violation() -> None:
     assert result.success and result.certificate.absolute_violation <= 1e-9 * 4000.0
 
 
-def test_nothing_is_known_of_a_point_without_a_certificate() -> None:
+def test_without_a_certificate_nothing_is_claimed_of_a_point() -> None:
     nothing = Certificate.unknown()
     assert (nothing.lower_bound, nothing.gap, nothing.violation) == (-math.inf, math.inf, math.inf)

@@ -1,4 +1,4 @@
-"""Certificates of given points: exact for exact multipliers, never false for wrong ones."""
+"""Certificates of given points: exact for exact multipliers, valid for wrong ones."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_numbers_by_hand() -> None:
     for v in (0.0, 1.0, 2.0, 2.5, 7.0):
         c = lopro.certify(problem, np.array([1.0]), [np.array([v])])
         assert c.lower_bound == pytest.approx(2.0 - (2.0 - v) ** 2 / 2.0, rel=1e-12, abs=1e-12)
-    # A sign that no upper side can have counts as 0.
+    # A multiplier of the wrong sign for an upper side counts as 0.
     assert lopro.certify(problem, np.array([1.0]), [np.array([-5.0])]).lower_bound <= 0.0
     outside = lopro.certify(problem, np.array([2.0]), [np.array([2.0])])
     assert math.isinf(outside.gap) and outside.violation == pytest.approx(1.0 / 3.0)
@@ -92,7 +92,7 @@ def test_wrong_multipliers_never_prove_too_much(seed: int) -> None:
 
 
 def _perturbed(rng: np.random.Generator, v: Any, size: float) -> list[Any]:
-    """Return none, and where there are some: these, moved, of the wrong sign, and large."""
+    """Return None, and, if there are multipliers: these, perturbed, of the wrong sign, and large."""
     if v is None:
         return [None]
     moved = [u + size * rng.standard_normal(u.shape) for u in v]

@@ -1,6 +1,6 @@
 """Problems on which claims were once false, in every entry that accepts them: claims are true.
 
-What has to succeed is listed; an entry that is not may stop without a proof, but may claim nothing false.
+The entries that have to succeed are listed; others may stop without a proof, but may claim nothing false.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ FAR = np.array([[1.0, 0.0], [-1.0, 1e-9], [1.0, -1.0], [-1.0, -1.0]])
 
 @dataclass(frozen=True)
 class Case:
-    """A problem with its least value (infinity: it is empty), and the entries in which it succeeds."""
+    """A problem with its optimal value (infinity: infeasible), and the entries in which it succeeds."""
 
     make: Callable[[], Problem]
     least: float
@@ -219,7 +219,7 @@ def test_claims_through_cvxpy_are_true(name: str) -> None:
     assert problem.status == "optimal" and found.violation <= 1e-9
     size = max(case.size, abs(case.least))
     assert problem.value == pytest.approx(case.least, abs=2e-6 * size)
-    # The objective may have a constant that CVXPY keeps to itself.
+    # CVXPY may leave a constant of the objective out of the data it passes.
     assert found.gap <= 2e-6 * size
 
 
@@ -227,7 +227,7 @@ def test_claims_through_cvxpy_are_true(name: str) -> None:
 @pytest.mark.parametrize("size", [cp.norm1, cp.norm, cp.norm_inf, lambda v: cp.sum(cp.pos(v))])
 @pytest.mark.parametrize("ball", [False, True])
 def test_values_of_zero_are_optimal_through_cvxpy(size: Any, ball: bool, seed: int) -> None:
-    """Tops of cones are lowered, multipliers such as 1/2 leave no slope by rounding."""
+    """Epigraph variables of cones are lowered, and multipliers such as 1/2 cancel the slope exactly."""
     rng = np.random.default_rng(seed)
     M, y, x = rng.standard_normal((3, 6)), rng.standard_normal(3), cp.Variable(6)
     problem = cp.Problem(
@@ -251,7 +251,7 @@ def test_free_columns_in_bpdn_and_on_the_command_line(tmp_path: Path, capsys: An
 
 @pytest.mark.parametrize("unit", [1.0, 2.0**28])
 def test_what_counts_as_zero_in_a_cone_does_not_depend_on_the_units_of_columns(unit: float) -> None:
-    """All sides are 0: columns have units up to a factor, which is 1 for the largest."""
+    """All sides are 0: the units of columns are determined up to a factor, and the largest is set to 1."""
     q, row = np.array([-2.0 * unit, 9.0, -3.0]), np.array([[-unit, 1.0, -1.0]])
     cone = Intersection(Affine(row, [0.0], [INF]), Box([-INF, 0.0, -INF], [INF, INF, INF]))
     for set_ in (cone, Affine(row, [0.0], [INF])):

@@ -1,4 +1,4 @@
-"""Proofs of emptiness by multipliers: contradictions are proved, rounding is not one."""
+"""Proofs of emptiness by multipliers: contradictions are proved, and rounding is not taken for one."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from lopro.maps import Identity
 INF = np.inf
 
 
-def test_bounds_of_variables_absorb_what_rows_leave() -> None:
-    """With x + y >= 3 over the unit square: the residual of rounded multipliers costs its products alone."""
+def test_bounds_of_variables_absorb_the_residual_of_rows() -> None:
+    """With x + y >= 3 over the unit square: the residual of multipliers is charged times bounds."""
     rows = [(np.ones((1, 2)), [3.0], [INF]), (None, np.zeros(2), np.ones(2))]
     found = check_empty(rows, [np.array([-1.0]), np.array([1.0, 1.0 - 1e-3])], 2)
     assert found.residual == 0.0 and found.proved
@@ -29,8 +29,8 @@ def test_a_bound_absorbs_one_sign_only() -> None:
     assert check_empty(rows, [np.array([1.0]), np.array([0.5])], 1).radius < 1.0
 
 
-def test_cancellation_between_blocks_is_not_rounded_away() -> None:
-    """The sum of rows and bounds is formed once: what each rounds to apart would hide the residual."""
+def test_cancellation_between_blocks_keeps_the_residual() -> None:
+    """The sum of rows and bounds is formed once: rounding each part separately would hide the residual."""
     tiny = 2.0**-60
     A = np.array([[1.0], [tiny]])
     rows = [(A, [-INF, -INF], [-1.0, 0.0]), (np.ones((1, 1)), [0.0], [INF])]
@@ -54,7 +54,7 @@ def test_equations_that_agree_up_to_rounding_are_no_contradiction(k: float) -> N
         assert result.status is not lopro.Status.INFEASIBLE
 
 
-def test_balls_are_excluded_with_rounding_on_their_side() -> None:
+def test_balls_are_excluded_with_an_allowance_for_rounding() -> None:
     ball = Term(Ball(1.0), Identity(2), np.array([3.0, 0.0]))
     half = Term(Interval(np.array([-INF, -INF]), np.array([1.9, INF])), Identity(2))
     y = [np.array([-1.0, 0.0]), np.array([1.0, 0.0])]
@@ -65,7 +65,7 @@ def test_balls_are_excluded_with_rounding_on_their_side() -> None:
     assert not exclude([ball, half], y, 2).proved
 
 
-def test_sides_that_are_rounding_beside_others_contradict_nothing() -> None:
+def test_sides_that_are_rounding_relative_to_others_are_no_contradiction() -> None:
     """X <= -1e-15 and x >= 0 beside a side of 100: as they come, and in other units of the rows."""
     A = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     y, most = np.array([1.0, -1.0, 0.0]), np.array([-1e-15, INF, 100.0])
@@ -78,8 +78,8 @@ def test_sides_that_are_rounding_beside_others_contradict_nothing() -> None:
     assert check_empty([(A[:2], least[:2], most[:2])], [y[:2]], 2).proved
 
 
-def test_what_three_sets_leave_is_rounding() -> None:
-    """0.1 + 0.2 - 0.3 is no zero in floats: the sums of slopes are charged with their rounding."""
+def test_the_sum_of_three_sides_is_zero_up_to_rounding() -> None:
+    """0.1 + 0.2 - 0.3 is not 0 in floating point: the sums of slopes are charged with their rounding."""
     balls = [Term(Ball(1.0), Identity(1), np.array([center])) for center in (-10.0, -10.0, 10.0)]
     found = exclude(balls, [np.array([0.1]), np.array([0.2]), np.array([-0.3])], 1)
     assert found.residual > 0.0 and found.proved

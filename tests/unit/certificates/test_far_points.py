@@ -1,4 +1,4 @@
-"""Feasible points far out: programs that are empty nearby are not called empty."""
+"""Feasible points far from zero: programs without feasible points nearby are not reported as empty."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ def test_points_far_out_are_not_excluded_by_projections_or_minimize() -> None:
     assert result.status is not Status.INFEASIBLE
 
 
-def test_a_program_that_is_empty_nearby_says_how_far() -> None:
-    """Without the objective's help no engine gets out to 1e15: the outcome has the radius."""
+def test_a_program_without_feasible_points_nearby_reports_the_radius() -> None:
+    """No engine reaches 1e15 unless the objective leads there: the outcome has the radius."""
     program = QuadraticProgram.of(
         None, [1.0, 0.0], [[1.0, 0.0], [-1.0, 1e-15]], [1.0, 0.0], [INF, INF]
     )
@@ -89,11 +89,13 @@ def test_a_program_that_is_empty_nearby_says_how_far() -> None:
         assert 1e14 <= outcome.certificate.radius <= 1.01e15
 
 
-def test_small_columns_are_columns() -> None:
+def test_small_columns_are_not_neglected() -> None:
     """(0, 1e20) has no residual at all; that 1e-20 is small beside 1 does not make the ball empty."""
     ball = ResidualBall(np.array([[1.0, 0.0], [0.0, 1e-20]]), np.array([0.0, 1.0]), 0.5)
     assert ball.violation(np.array([0.0, 1e20])) == 0.0
-    with contextlib.suppress(ProjectionError):  # it may be out of reach, but it is not called empty
+    with contextlib.suppress(
+        ProjectionError
+    ):  # the point may not be found, but the set is not reported as empty
         assert ball.violation(ball.project(np.zeros(2))) <= 1e-9
 
 

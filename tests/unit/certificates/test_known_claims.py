@@ -27,7 +27,7 @@ from lopro.errors import ZeroRowWarning
 from lopro.newton.programs import solve_program
 from lopro.objectives import L1Norm, LeastSquares, Linear, Quadratic, TotalVariation
 
-# One large row, or one large entry of x, hides nothing.
+# One large row, or one large entry of x, does not hide violations of other rows.
 
 
 @pytest.mark.parametrize("k", [1.0, 1e6, 1e12, 1e-12])
@@ -66,12 +66,12 @@ def test_a_large_entry_does_not_hide_a_row_from_minimize_and_cvxpy() -> None:
     x = cp.Variable(2)
     rows = [x[0] >= 1.0, x[0] + 1e-12 * x[1] >= -10.0, x[0] >= -1.0, x[0] <= 5.0, x[1] == 1e12]
     status, c = by_cvxpy(x[0], rows)
-    # That it is the optimum may not be proved as far out as 1e16, where the rounding of 1e12 matters.
+    # A proof of optimality within 1e16 is not required: there the rounding of 1e12 matters.
     assert status.startswith("optimal") and c.violation <= 1e-9
     assert x.value[0] == pytest.approx(1.0, rel=1e-8) and c.lower_bound <= 1.0
 
 
-# Bounds stay where they were proved.
+# Bounds are used only where they were proved.
 
 
 def test_a_bound_is_not_used_where_it_was_not_proved() -> None:
@@ -145,11 +145,11 @@ def test_applications_have_the_absolute_violation(name: str) -> None:
     assert result.certificate.absolute_violation == pytest.approx(expected(result.x), abs=1e-11)
 
 
-# A ray of descent proves nothing without a point.
+# A ray of descent proves nothing without a feasible point.
 
 
 def test_an_empty_program_with_a_ray_of_descent_is_not_unbounded() -> None:
-    """x_1 >= 1 and x_1 <= 0, while -x_2 falls for ever."""
+    """x_1 >= 1 and x_1 <= 0, while -x_2 is unbounded below."""
     rows = Affine([[1.0, 0.0], [1.0, 0.0]], [1.0, -INF], [INF, 0.0])
     for objective in (Linear([0.0, -1.0]), Linear([1e-3, -1.0])):
         assert lopro.solve(Problem(objective, rows)).status is Status.INFEASIBLE
@@ -163,7 +163,7 @@ def test_an_empty_program_with_a_ray_of_descent_is_not_unbounded() -> None:
 @pytest.mark.parametrize("unit", [1.0, 0.3])
 @pytest.mark.parametrize("falls", [False, True])
 def test_a_matrix_that_is_never_semidefinite_is_proved_to_be(falls: bool, unit: float) -> None:
-    """Its product with [[2, 1], [1, 3]] is -1 everywhere; multipliers that are so far inside lose nothing."""
+    """Its product with [[2, 1], [1, 3]] is -1 everywhere; multipliers well inside the cone lose nothing."""
     x = cp.Variable(4)
     parts = [[[3, 0], [0, -2]], [[1, -1], [-1, 0]], [[0, -3], [-3, 2]]]
     M = np.array([[0, 1], [1, -1]]) + unit * sum(
@@ -173,7 +173,7 @@ def test_a_matrix_that_is_never_semidefinite_is_proved_to_be(falls: bool, unit: 
     assert by_cvxpy(-x[3] if falls else x[0], rows)[0] == "infeasible"
 
 
-def test_a_program_that_falls_has_a_point_and_a_direction() -> None:
+def test_an_unbounded_program_has_a_point_and_a_direction() -> None:
     rows = Affine([[1.0, -1.0]], None, [1.0])
     signs = Polyhedron.box(np.zeros(2), np.full(2, INF))
     result = lopro.solve(Problem(Linear([-1.0, 0.0]), Intersection(rows, signs)))
@@ -202,7 +202,7 @@ def test_rows_that_are_zero_up_to_rounding_count_as_satisfied() -> None:
     assert status == "optimal" and abs(c.lower_bound) <= 1e-12
 
 
-def test_rows_that_are_zero_and_not_rounding_are_a_contradiction() -> None:
+def test_zero_rows_with_a_side_above_rounding_are_a_contradiction() -> None:
     rows = Affine(np.array([[1.0], [0.0]]), None, [100.0, -1e-9])
     assert lopro.solve(Problem(Linear([-1.0]), rows)).status is Status.INFEASIBLE
 
@@ -257,18 +257,20 @@ def test_gaps_are_relative_to_values_of_the_units_of_callables(unit: float) -> N
     # The boundary is 99 / (20 * 5) away to first order, where signs at random have twice that norm.
     assert scale(bowl) == pytest.approx(1e-8 * 2.0 * 0.99, rel=1e-15)
     assert scale(Problem(Linear(-a), disc)) == pytest.approx(1e-8 * 5.0 * 0.99, rel=1e-15)
-    assert scale(Problem(Linear(-a), flat)) == 0.0  # nothing gives a length
-    assert scale(Problem(Linear(a * unit), cone)) == 1e-8 * 5.0  # its points have none
+    assert scale(Problem(Linear(-a), flat)) == 0.0  # the data determine no length
+    assert (
+        scale(Problem(Linear(a * unit), cone)) == 1e-8 * 5.0
+    )  # the points of the set determine none
 
 
-def test_cvxpy_without_a_constraint() -> None:
+def test_a_cvxpy_problem_without_constraints() -> None:
     x = cp.Variable(2)
     status, certificate = by_cvxpy(cp.quad_form(x, 2.0 * np.eye(2)) - 4.0 * x[0], [])
     assert status == "optimal" and certificate.lower_bound == pytest.approx(-2.0, abs=1e-6)
 
 
-def test_a_refinement_without_a_least_value_ends_a_program_of_cvxpy() -> None:
-    """The slope of the augmented Lagrangian stays negative: that is no error of the user."""
+def test_an_unbounded_refinement_ends_a_program_of_cvxpy() -> None:
+    """The slope of the augmented Lagrangian stays negative: this is not reported as an error of the user."""
     raised = []
     for seed in range(40):
         rng = np.random.default_rng(seed)

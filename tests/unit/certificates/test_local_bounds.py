@@ -1,4 +1,4 @@
-"""Bounds that hold nearby, and points elsewhere: exact numbers, on ``min -x`` over ``x <= 2``."""
+"""Bounds that hold within a ball, and points outside it: exact numbers, on ``min -x`` over ``x <= 2``."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def incumbent(unit: float = 0.0) -> Incumbent:
 
 
 def certificate_after(known: Incumbent, x: float, *args: Any, **kwargs: Any) -> Any:
-    """Let the incumbent learn a proved bound at a point."""
+    """Update the incumbent with a bound proved at a point, and return its certificate."""
     point = np.array([x])
     judged = known.judge(point)
     known.update(Candidate(point, ProvedBound(*args, **kwargs)), judged.fun, None)
     return known.certificate
 
 
-def test_a_bound_outside_of_whose_ball_the_best_point_lies_is_not_used() -> None:
-    """A false optimum of -0.5 within 0.1 of 0 says nothing of the point 2."""
+def test_a_bound_is_not_used_if_the_best_point_is_outside_its_ball() -> None:
+    """A bound of -0.5 within 0.1 of 0 does not hold at the point 2."""
     known = incumbent()
     assert certificate_after(known, 0.0, -0.5, "nearby", 0.1).lower_bound == -0.5
     # No warning: the feasible point 2 has -2, and does not contradict it.
@@ -39,8 +39,8 @@ def test_a_bound_outside_of_whose_ball_the_best_point_lies_is_not_used() -> None
     assert (c.lower_bound, c.radius, c.source) == (-3.0, math.inf, "everywhere")
 
 
-def test_a_bound_with_a_slope_pays_for_the_way_to_the_best_point() -> None:
-    """Proved at 0 with the slope 1e-6; at 2 it has to hold 2e4 farther out."""
+def test_a_bound_with_a_slope_is_charged_for_the_distance_to_the_best_point() -> None:
+    """Proved at 0 with the slope 1e-6; for the point 2 it has to hold in a radius larger by 2e4."""
     known = incumbent()
     sloping = Bound(-2.5, np.array([1e-6]), np.zeros(1))
     c = certificate_after(known, 0.0, -2.5, "sloping", local=sloping)
@@ -50,7 +50,7 @@ def test_a_bound_with_a_slope_pays_for_the_way_to_the_best_point() -> None:
     assert (c.radius, c.lower_bound) == (3e4, pytest.approx(-2.5 - 0.03, rel=1e-14))
     known.judge(np.array([2.0]))
     assert known.certificate.lower_bound == pytest.approx(-2.5 - 1e-6 * (2.0 + 3e4), rel=1e-14)
-    known.judge(np.array([-50.0]))  # not better: nothing changes
+    known.judge(np.array([-50.0]))  # not better than the best point: nothing changes
     assert known.certificate.radius == FARTHER * 3.0
 
 
@@ -81,8 +81,8 @@ def test_a_bound_that_a_later_point_contradicts_is_dropped_then() -> None:
         assert known.certificate.lower_bound == -math.inf
 
 
-def test_with_multipliers_a_contradiction_is_a_matter_of_rounding() -> None:
-    """Of bounds that pay for their rounding, 1e-8 too much is noticed; what the point gained is not one."""
+def test_with_multipliers_a_contradiction_is_compared_with_rounding() -> None:
+    """For bounds charged for rounding an excess of 1e-8 is detected; a gain of the point is no excess."""
     known, row = incumbent(), ValidInequality(np.ones(1), 2.0)
     with pytest.warns(BoundContradictionWarning):
         certificate_after(known, 2.0, -2.0 + 1e-8, "wrong", math.inf, row)

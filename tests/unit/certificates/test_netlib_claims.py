@@ -28,7 +28,7 @@ DATA = Path(os.environ.get("LOPRO_DATA", Path(__file__).parents[4] / "shared" / 
 
 @pytest.fixture
 def netlib() -> Path:
-    """Return the folder of the linear programs, which are no part of the repository."""
+    """Return the folder of the linear programs, which are not part of the repository."""
     if not (DATA / "netlib").is_dir():
         pytest.skip(f"no {DATA / 'netlib'}: set LOPRO_DATA to a folder with netlib/")
     return DATA / "netlib"
@@ -53,7 +53,7 @@ def program_of_netlib(folder: Path, name: str) -> tuple[Linear, Any, Any]:
     return Linear(vector("c")), set_, (M, lower, upper, *bounds)
 
 
-def test_a_row_of_pilot4_is_not_measured_by_the_whole_point(netlib: Path) -> None:
+def test_a_row_of_pilot4_is_not_compared_with_the_norm_of_the_point(netlib: Path) -> None:
     f, set_, (M, lower, upper, *_) = program_of_netlib(netlib / "feasible", "pilot4")
     result = lopro.solve(Problem(f, set_), time_limit=60.0)
     assert result.success and result.fun == pytest.approx(-2581.1393, rel=1e-7)
@@ -96,7 +96,7 @@ def exact_support(M: Any, sides: Any, y: Any) -> tuple[Fraction, list[tuple[floa
     ],
 )
 def test_empty_programs_of_netlib_are_proved_to_be_empty(netlib: Path, name: str) -> None:
-    """The multipliers are checked in fractions: what no bound absorbs is rounding in each column."""
+    """Multipliers are checked in fractions: the residual that no bound absorbs is rounding in each column."""
     f, set_, (M, *sides) = program_of_netlib(netlib / "infeasible", name)
     result = lopro.solve(Problem(f, set_), time_limit=60.0)
     assert result.status is Status.INFEASIBLE

@@ -1,4 +1,4 @@
-"""The certificate of quadratic programs from their data is the one of the terms."""
+"""The certificate of a quadratic program from its data equals the one computed from its terms."""
 
 from fractions import Fraction
 
@@ -52,13 +52,15 @@ def test_it_is_the_certificate_of_the_terms(f, c, outside):
     problem = forms.composite
     v = forms.split_multipliers(rows, np.zeros(SIZE))
     bound = lower_bound(problem, x, v, problem.smooth.strong_convexity())
-    if found is None:  # what is left of the slope costs distance, in the units of the squares
+    if (
+        found is None
+    ):  # the remaining slope is charged times a distance, in the units of the squares
         assert forms.proof.squares and forms.proof.convexity == 0.0 and not bound.flat
         return
-    # Two matrices or a sum of curvatures are added up in another order.
+    # Two matrices or a sum of curvatures are summed in another order.
     assert found.bound.value == pytest.approx(bound.value, rel=1e-12, abs=0.0)
     assert found.bound.flat == bound.flat == found.bound.holds_everywhere
-    if not bound.flat:  # the rows do not hold the flat direction: the same loss in the same units
+    if not bound.flat:  # the rows do not bound the flat direction: the same loss in the same units
         assert forms.proof.convexity == 0.0
         assert found.bound.slopes == pytest.approx(bound.slopes, rel=1e-9)
         assert found.bound.around(x) == pytest.approx(bound.around(x), rel=1e-12)
@@ -111,8 +113,8 @@ def test_convexity_is_not_computed_where_bounds_absorb_the_slope() -> None:
 
 
 @pytest.mark.parametrize("squares", [False, True])
-def test_a_small_slope_of_a_flat_direction_is_not_taken_for_rounding(squares):
-    """The factorisation that proves convexity fails here: the objective falls along the second variable."""
+def test_a_small_slope_of_a_flat_direction_is_not_mistaken_for_rounding(squares):
+    """The factorisation that proves convexity fails: the objective decreases along the second variable."""
     slope, B = np.array([0.0, 1e-9]), np.array([[1.0, 0.0], [0.0, 0.0]])
     f = lopro.objectives.LeastSquares(B, np.array([1.0, 2.0])) + lopro.objectives.Linear(slope)
     if not squares:

@@ -17,7 +17,7 @@ RECORDED = json.loads(Path(__file__).with_name("recorded_bounds.json").read_text
 
 
 def test_no_bound_is_worse_than_recorded_by_more_than_rounding() -> None:
-    """Each fifth problem of the cross-check: the bound proved then is proved now, and is a bound."""
+    """Each fifth problem of the cross-check: the recorded bound is reached now, and the new one is valid."""
     seen, worse = 0, []
     for case in cases(0):
         if case.name not in RECORDED or case.at_optimum:

@@ -37,7 +37,7 @@ def test_the_cost_is_that_of_the_least_value_over_the_box():
     assert bound.value <= 7.0 + worst
 
 
-def test_slopes_towards_missing_bounds_are_left():
+def test_slopes_towards_missing_bounds_remain():
     np.testing.assert_allclose(unabsorbed(at(-SLOPE, 0.2), BOX), [1.2, 0, 0, 1.2, 0, 0])
 
 
@@ -50,7 +50,7 @@ def test_a_point_outside_of_the_box_is_moved_into_it_first():
     assert uncertain <= 8.8
 
 
-def test_strong_convexity_absorbs_what_is_left():
+def test_strong_convexity_absorbs_the_remaining_slope():
     """4 + 3 d + d^2 has the least value 7/4; its convexity is 2."""
     bound = bound_from(at([3.0], 0.0, 4.0), np.zeros(1), convexity=2.0)
     assert bound.slope == 0.0
@@ -70,7 +70,7 @@ def test_implied_bounds_are_those_of_linear_programs(rng):
         )
         side = found.upper if sign > 0.0 else found.lower
         assert side[j] == pytest.approx(exact.x[j], rel=1e-14)
-    assert found.lower[0] == 1.0 and found.upper[1] == 2.0  # what was there stays
+    assert found.lower[0] == 1.0 and found.upper[1] == 2.0  # given bounds are kept
 
 
 def test_a_row_with_two_open_variables_implies_nothing():
@@ -88,7 +88,7 @@ def test_the_open_variable_of_a_row_is_bounded_by_the_others():
     assert not np.isfinite(found.lower).any()
 
 
-def test_what_strong_convexity_absorbs_is_rounded_upwards(rng):
+def test_the_cost_that_strong_convexity_absorbs_is_rounded_upwards(rng):
     """``d g + d^2 mu / 2`` is least at ``-g^2 / (2 mu)``, in exact arithmetic; errors add to it."""
     for g, mu, off in rng.uniform(0.1, 10.0, (100, 3)).tolist():
         slope = Enclosure(Estimate(0.0, off), np.array([g]), np.zeros(1))
@@ -127,7 +127,7 @@ def test_implied_bounds_allow_for_the_rounding_of_the_longest_row():
     assert found.upper[0] == pytest.approx(4.0, rel=1e-11)
 
 
-def test_bounds_are_handed_on_from_row_to_row():
+def test_bounds_are_propagated_from_row_to_row():
     n = 40
     A = scipy.sparse.diags_array([np.ones(n), -np.ones(n - 1)], offsets=[0, -1]).tocsr()
     box = VariableBounds(np.zeros(n), np.full(n, np.inf))

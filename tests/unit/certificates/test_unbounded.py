@@ -18,7 +18,7 @@ INF = np.inf
 
 
 def falling(program: QuadraticProgram) -> Outcome:
-    """Return the outcome that an engine's ray (0, 1) would make."""
+    """Return the outcome for a ray (0, 1) reported by an engine."""
     d = np.array([0.0, 1.0])
     rows = [(program.A, program.lower, program.upper), (None, program.least, program.most)]
     descent = check_descent(program.P, program.q, rows, d)
@@ -28,7 +28,7 @@ def falling(program: QuadraticProgram) -> Outcome:
 
 
 def test_a_ray_over_an_empty_set_is_emptiness() -> None:
-    """x_1 >= 1 and x_1 <= 0 while x_2 may rise for ever."""
+    """x_1 >= 1 and x_1 <= 0, while x_2 has no upper bound."""
     rows = np.array([[1.0, 0.0], [1.0, 0.0]])
     program = QuadraticProgram.of(None, [0.0, -1.0], rows, [1.0, -INF], [INF, 0.0])
     found = _from_a_point(program, falling(program), None)
@@ -36,7 +36,7 @@ def test_a_ray_over_an_empty_set_is_emptiness() -> None:
 
 
 def test_a_ray_without_a_known_point_claims_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No engine finds a point, or a proof that there is none: then nothing is known."""
+    """No engine finds a point or a proof that there is none: then nothing is claimed."""
     program = QuadraticProgram.of(None, [0.0, -1.0], np.array([[1.0, 0.0]]), [1.0], [2.0])
     ray = falling(program)
     lost = replace(unproved(program_composite(program), Status.STOPPED), violation=1e-8)
@@ -52,8 +52,8 @@ def test_a_ray_from_a_point_is_unbounded_and_has_the_point() -> None:
     assert found.ray.tolist() == [0.0, 1.0]
 
 
-def test_a_ray_along_equations_is_not_taken_for_rounding(rng):
-    """Rows of the cone of rays have the side 0, all of them: what is left of a direction there is the ray."""
+def test_a_ray_along_equations_is_not_mistaken_for_rounding(rng):
+    """All rows of the cone of rays have the side 0: an entry of a direction is not rounding beside a side."""
     c, C = rng.standard_normal(6), rng.standard_normal((2, 6))
     result = lopro.solve(
         lopro.Problem(lopro.objectives.Linear(c), lopro.constraints.Affine(C, 0.1, 0.1)),

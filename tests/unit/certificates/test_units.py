@@ -31,7 +31,7 @@ def test_bounds_of_variables_are_sides_too_and_infinite_ones_are_not() -> None:
 
 
 @pytest.mark.parametrize("kind", [0, 1])
-def test_rows_with_the_side_0_hand_units_on(kind: int) -> None:
+def test_rows_with_the_side_0_propagate_units(kind: int) -> None:
     """x_1 = 2 x_2, x_2 = 3 x_3, x_3 = 5: the units are 30, 15 and 5, in whatever order the rows come."""
     A = np.array([[1.0, -2.0, 0.0], [0.0, 1.0, -3.0], [0.0, 0.0, 1.0]])
     for order in ([0, 1, 2], [2, 1, 0], [1, 2, 0]):
@@ -51,7 +51,7 @@ def test_units_change_with_those_of_rows_and_of_columns(rng: np.random.Generator
     np.testing.assert_array_equal(other.at(x / columns) * columns, plain.at(x))
 
 
-def test_columns_without_a_side_are_measured_by_the_point_group_by_group() -> None:
+def test_columns_without_a_side_get_units_from_the_point_group_by_group() -> None:
     """x_1 <= 4 x_2 and x_3 <= x_4 are two cones; x_5 stands alone."""
     A = np.array([[1.0, -4.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, -1.0, 0.0]])
     units = column_units([(A, np.zeros(2))], 5)
@@ -91,20 +91,20 @@ def test_reach_follows_the_units_of_rows_and_columns(made: Any) -> None:
     np.testing.assert_allclose(scaled * columns, plain, rtol=1e-12)
 
 
-def test_a_row_with_the_side_0_hands_the_reach_on() -> None:
+def test_a_row_with_the_side_0_propagates_the_reach() -> None:
     """4 x_2 = x_1 and x_1 is of size 3: x_2 is of size 0.75."""
     blocks = [(None, np.array([3.0, np.inf])), (np.array([[1.0, -4.0]]), np.zeros(1))]
     np.testing.assert_array_equal(reach_units(blocks, 2).known, [3.0, 0.75])
 
 
-def test_curvature_tells_units_by_the_value_it_bends_to() -> None:
+def test_curvature_determines_units_from_the_size_of_the_value() -> None:
     """q_1^2 / P_11 = 4 is the value: 2 / sqrt(P_jj) are the units, whatever q_2 is, if it is less."""
     found = curvature_units(np.array([1.0, 1e-8, 0.0]), np.array([2.0, 1e-5, 1.0]))
     np.testing.assert_allclose(found, [2.0, 2e4, 0.0], rtol=1e-14)
 
 
 @pytest.mark.parametrize("kind", [0, 1])
-def test_units_are_handed_on_from_block_to_block(kind: int) -> None:
+def test_units_are_propagated_from_block_to_block(kind: int) -> None:
     """x_1 = 2 x_2 in one block, x_2 = 3 x_3 and x_2 = 9 x_4 in the next; x_3 = 5 determines all of them."""
     one, two = [[1.0, -2.0, 0.0, 0.0]], [[0.0, 1.0, -3.0, 0.0], [0.0, 1.0, 0.0, -9.0]]
     zero, bound = np.zeros(1), np.array([np.inf, np.inf, 5.0, np.inf])
@@ -125,7 +125,7 @@ def test_sides_that_are_rounding_determine_no_unit(kind: int) -> None:
 
 
 def test_small_sides_alone_determine_their_unit() -> None:
-    """x_1 <= 1e-17 is no rounding of x_2 <= 5: no row compares them."""
+    """x_1 <= 1e-17 is not rounding beside x_2 <= 5: no row contains both."""
     units = column_units([(np.eye(2), np.array([1e-17, 5.0]))], 2)
     np.testing.assert_array_equal(units.known, [1e-17, 5.0])
     small = column_units([(1e-20 * np.eye(2), np.array([1e-20, 5e-20]))], 2)

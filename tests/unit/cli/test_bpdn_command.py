@@ -1,4 +1,4 @@
-"""``lopro bpdn``: every file format, both outputs, and an exit status for every ending."""
+"""``lopro bpdn``: every file format, both outputs, and an exit status for every outcome."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_complex_data_come_back_in_two_parts(data, capsys):
     assert np.abs(np.array(x["imag"])).max() > 0.1 and len(x["real"]) == 50
 
 
-def test_columns_are_problems_of_their_own(data, capsys):
+def test_each_column_of_y_is_a_separate_problem(data, capsys):
     _, y = data
     np.save("Y.npy", np.column_stack([y, 2 * y]))
     assert main(["bpdn", "A.npy", "Y.npy", "--relative-sigma", "0.01", "--json"]) == 0
@@ -134,21 +134,21 @@ def test_weights_start_sign_and_method(data, capsys):
     assert "MultiplierMethod" in said["method"] and min(said["x"]) >= -1e-9
 
 
-def test_people_get_a_few_lines(data, capsys):
+def test_the_default_output_is_a_few_lines(data, capsys):
     assert main(["bpdn", "A.npy", "y.npy", "--sigma", "0.1"]) == 0
     shown = capsys.readouterr()
-    assert shown.err == ""  # quiet in a pipe
+    assert shown.err == ""  # no progress in a pipe
     assert shown.out.startswith("CONVERGED")
     assert "2 of 50" in shown.out and "x[40] = -1.9" in shown.out
 
 
-def test_a_budget_that_is_too_small_is_not_converged(data, capsys):
+def test_an_iteration_limit_that_is_too_small_is_not_converged(data, capsys):
     asked = ["--method", "LoPGD", "--max-iter", "3"]
     assert main(["bpdn", "A.npy", "y.npy", "--sigma", "0.1", *asked]) == 1
     assert "MAX_ITER" in capsys.readouterr().out
 
 
-def test_no_gap_is_null_and_not_inf(data, capsys):
+def test_a_missing_gap_is_null_and_not_inf(data, capsys):
     # Nothing is within 0.5 of both measurements, so there is no value and no gap.
     np.save("A.npy", np.array([[1.0], [1.0]]))
     np.save("y.npy", np.array([1.0, -1.0]))
@@ -181,7 +181,7 @@ def test_an_interrupted_run_still_writes_its_point(data, monkeypatch):
 @pytest.mark.parametrize(
     ("watched", "quiet", "shown"), [(1, 0, True), (1, 1, False), (0, 0, False)]
 )
-def test_progress_is_for_terminals(data, monkeypatch, watched, quiet, shown):
+def test_progress_is_shown_on_terminals_only(data, monkeypatch, watched, quiet, shown):
     seen = {}
 
     def spy(*args, progress, **options):

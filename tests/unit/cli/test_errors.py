@@ -1,4 +1,4 @@
-"""Bad input ends with status 2 and one line that names what is wrong; defects are not disguised."""
+"""Bad input ends with status 2 and one line that names the error; defects of lopro are reported as such."""
 
 from __future__ import annotations
 
@@ -74,21 +74,21 @@ def test_bad_input_is_one_line_and_status_2(arguments, words, capsys):
         (["reproduce", "demo", "--short", "--out", "y.npy"], "y.npy is a file"),
     ],
 )
-def test_other_commands_name_what_to_give_instead(arguments, words, capsys):
+def test_other_commands_name_the_valid_input(arguments, words, capsys):
     assert main(arguments) == 2
     shown = capsys.readouterr()
     assert shown.out == "" and words in shown.err and shown.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("arguments", [[], ["bpdn", "A.npy", "y.npy"], ["nonsense"]])
-def test_wrong_usage_is_status_2(arguments, capsys):
+def test_wrong_usage_has_status_2(arguments, capsys):
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == 2
     assert "usage: lopro" in capsys.readouterr().err
 
 
-def test_a_defect_is_status_3_and_is_reported(monkeypatch, capsys):
+def test_a_defect_has_status_3_and_is_reported(monkeypatch, capsys):
     def defect(*args, **options):
         raise ZeroDivisionError("division by zero")
 
@@ -100,7 +100,7 @@ def test_a_defect_is_status_3_and_is_reported(monkeypatch, capsys):
     assert "Traceback" in capsys.readouterr().err
 
 
-def test_an_interrupt_outside_of_a_run_is_status_130(monkeypatch, capsys):
+def test_an_interrupt_outside_of_a_run_has_status_130(monkeypatch, capsys):
     def interrupt(*args, **options):
         raise KeyboardInterrupt
 
@@ -119,7 +119,7 @@ def test_the_module_is_the_command():
     )
 
 
-def test_a_reader_that_leaves_early_is_no_error():
+def test_a_pipe_that_is_closed_early_is_no_error():
     script = f"{sys.executable} -m lopro methods | head -n 1; echo ${{PIPESTATUS[0]}}"
     ended = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
     assert ended.stderr == "" and ended.stdout.endswith("\n0\n")

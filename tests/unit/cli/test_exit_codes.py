@@ -27,5 +27,5 @@ def test_the_worst_result_decides(statuses, code):
     assert code_of([replace(result, status=status) for status in statuses]) is code
 
 
-def test_scripts_can_distinguish_the_endings():
+def test_scripts_can_distinguish_the_outcomes():
     assert [int(code) for code in ExitCode] == [0, 1, 2, 3, 130]

@@ -11,7 +11,7 @@ from lopro.cli import main
 
 
 def npy(header: str) -> bytes:
-    """Return a file of `numpy.save` with a header of one's own, and data of ten numbers."""
+    """Return a file of `numpy.save` with the given header and ten numbers of data."""
     text = header.encode()
     text += b" " * (64 - (11 + len(text)) % 64) + b"\n"
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(80)
@@ -23,7 +23,7 @@ def described(descr: str, shape: str) -> bytes:
 
 CODE = "__import__('pathlib').Path('done').touch()"
 MARKET = "%%MatrixMarket matrix coordinate real general\n"
-#: NumPy has had two ways to say that a file ends early.
+#: Versions of NumPy have two messages for a truncated file.
 SHORT = ("could not be read: Failed to read", "could not be read: cannot reshape")
 RAW = {
     "code.npy": (described(CODE, "(3, 3)"), "could not be read: malformed"),

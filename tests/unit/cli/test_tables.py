@@ -43,7 +43,7 @@ def test_separator_follows_the_suffix(tmp_path):
         ("b\n1\n", "b", "no feature left"),
     ],
 )
-def test_what_is_wrong_is_named(tmp_path, text, label, words):
+def test_errors_name_line_and_column(tmp_path, text, label, words):
     path = tmp_path / "data.csv"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(BadInput) as error:

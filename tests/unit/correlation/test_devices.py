@@ -1,4 +1,4 @@
-"""`lopro.nearest_correlation` with tensors and on a device: answers of NumPy, and transfers."""
+"""`lopro.nearest_correlation` with tensors and on a device: the answers of NumPy, and transfers counted."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def kept_pair(n):
 
 @pytest.mark.parametrize("kind", ["plain", "weights", "fixed", "single"])
 @pytest.mark.parametrize("library", ["strict", "torch"])
-def test_on_a_device_only_vectors_leave_it(rng, monkeypatch, library, kind):
-    """NumPy's answer, with as many eigendecompositions; matrices stay where they are."""
+def test_only_vectors_are_copied_from_a_device(rng, monkeypatch, library, kind):
+    """NumPy's answer, with as many eigendecompositions; matrices stay on the device."""
     n = 30
     G, w = uniform(rng, n), rng.uniform(0.3, 2.0, n)
     G = G.astype(np.float32) if kind == "single" else G
@@ -46,7 +46,7 @@ def test_on_a_device_only_vectors_leave_it(rng, monkeypatch, library, kind):
     }.get(kind, {})
     expected = lopro.nearest_correlation(G, tol=tol, **options)
     if library == "torch":
-        # The device of these tests is the host; what is done for others is done here as well.
+        # The device of these tests is the host; the code for other devices is forced to run.
         torch = pytest.importorskip("torch")
         there = torch.asarray
         for module in (lopro.correlation, lopro.newton.sdp.correlation_target):
@@ -87,7 +87,7 @@ def test_on_a_device_contradictions_are_proved():
 
 
 def test_on_a_device_weights_of_entries_are_copied_once(rng):
-    """They are for a method of the host: two matrices are copied, and that is counted."""
+    """The method for them runs on the host: two matrices are copied, and this is counted."""
     n = 12
     G, W = uniform(rng, n), rng.uniform(0.1, 1.0, (n, n))
     W = W + W.T

@@ -10,7 +10,7 @@ import lopro
 
 
 def test_weights_of_entries_by_hand():
-    """Only X_13 may move at a low price: ``X_13 >= 2 * 0.8^2 - 1 = 0.28`` for X_12 = X_23 = 0.8."""
+    """Only X_13 has a small weight: ``X_13 >= 2 * 0.8^2 - 1 = 0.28`` for X_12 = X_23 = 0.8."""
     G = np.array([[1.0, 0.8, 0.0], [0.8, 1.0, 0.8], [0.0, 0.8, 1.0]])
     W = np.array([[1.0, 1e6, 1.0], [1e6, 1.0, 1e6], [1.0, 1e6, 1.0]])
     result = lopro.nearest_correlation(G, W, tol=1e-7)
@@ -18,7 +18,7 @@ def test_weights_of_entries_by_hand():
     np.testing.assert_allclose(result.x[0, 2], 0.28, atol=1e-5)
     assert result.fun == pytest.approx(0.28**2, rel=1e-4)
     assert result.certificate.lower_bound <= 0.28**2
-    # Entries that do not count are free: with X_13 = 0.28 the others are kept.
+    # Entries of weight zero are free: with X_13 = 0.28 the others are kept.
     W[0, 2] = W[2, 0] = 0.0
     free = lopro.nearest_correlation(G, W / 1e6)
     assert free.success is False or free.fun <= 1e-6
@@ -27,8 +27,8 @@ def test_weights_of_entries_by_hand():
 
 @pytest.mark.parametrize("least", [0.0, 0.2])
 @pytest.mark.parametrize("kind", ["rank one", "any"])
-def test_weights_of_entries_as_others_find_them(rng, kind, least):
-    """Weights ``w_i w_j`` are those of variables; others are judged by Clarabel."""
+def test_weights_of_entries_agree_with_other_solvers(rng, kind, least):
+    """Weights ``w_i w_j`` are those of variables; other weights are compared with Clarabel."""
     n = 10
     G, w = uniform(rng, n), rng.uniform(0.3, 2.0, n)
     if kind == "rank one":
@@ -82,7 +82,7 @@ def test_single_precision_with_weights_of_entries(rng):
 
 
 def kept_entries(rng, n, count):
-    """A matrix of random entries, of which some are those of a correlation matrix, and which ones."""
+    """Return a random matrix with some entries from a correlation matrix, and the mask of these."""
     B = rng.standard_normal((n, 2 * n))
     C = B @ B.T
     C /= np.sqrt(np.outer(C.diagonal(), C.diagonal()))
@@ -141,7 +141,7 @@ def test_fixed_entries_that_exclude_each_other_for_all_weights():
 
 
 def test_a_fixed_correlation_of_one_with_weights_of_entries():
-    """There is no interior, and no multiplier need exist: what is claimed stays true."""
+    """There is no interior, and a multiplier need not exist: all claims are true nevertheless."""
     G = np.array([[1.0, 1.0, 0.9], [1.0, 1.0, 0.1], [0.9, 0.1, 1.0]])
     fixed = np.zeros((3, 3), dtype=bool)
     fixed[0, 1] = fixed[1, 0] = True

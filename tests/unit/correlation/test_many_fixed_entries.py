@@ -1,4 +1,4 @@
-"""`lopro.nearest_correlation` with nearly half of the entries fixed: solved, or proved to be impossible."""
+"""`lopro.nearest_correlation` with nearly half of the entries fixed: solved, or proved to be infeasible."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lopro.newton.sdp.correlation_target import CorrelationTarget
 
 
 def correlations(rng, n, factors, own):
-    """A correlation matrix with a number of common factors and individual variances."""
+    """Return a correlation matrix with a number of common factors and individual variances."""
     F = rng.standard_normal((n, factors))
     A = F @ F.T + own * np.eye(n)
     d = np.sqrt(A.diagonal())
@@ -33,7 +33,7 @@ def pattern(rng, n, share=0.45):
 
 @pytest.mark.parametrize("own", [0.3, 0.0])
 def test_entries_of_a_correlation_matrix(own):
-    """Where it is singular, so are blocks of fixed entries."""
+    """Where the matrix is singular, blocks of fixed entries are singular, too."""
     rng = np.random.default_rng(0)
     A, fixed = correlations(rng, 60, 5, own), pattern(rng, 60)
     G = np.where(fixed, A, A + noise(rng, 60, 0.3))
@@ -47,8 +47,8 @@ def test_entries_of_a_correlation_matrix(own):
 
 @pytest.mark.parametrize("n", [60, 150])
 @pytest.mark.parametrize("size", [0.03, 0.3])
-def test_entries_that_contradict_each_other_are_seen_on_the_way(n, size):
-    """Multipliers diverge then, and are a proof within a few steps; sixty steps took minutes for n = 150."""
+def test_contradicting_entries_are_detected_during_the_run(n, size):
+    """Multipliers diverge and prove infeasibility in a few steps; sixty steps took minutes for n = 150."""
     rng = np.random.default_rng(0)
     A, fixed = correlations(rng, n, 5, 0.3), pattern(rng, n)
     G = np.clip(A + noise(rng, n, size), -1.0, 1.0)
@@ -85,7 +85,7 @@ def with_a_singular_block(n, size, least=0.0):
     (40, 20, 0.05, False), (40, 20, 0.0, True), (40, 20, 0.05, True),
 ])  # fmt: skip
 def test_a_singular_block_is_solved_and_proved(n, size, least, weighted):
-    """No multiplier attains the dual: those along its null vectors begin far out."""
+    """The dual is not attained: multipliers along the null vectors start with large values."""
     A, G, fixed = with_a_singular_block(n, size, least)
     w = np.random.default_rng(1).uniform(0.5, 2.0, n) if weighted else np.ones(n)
     result = lopro.nearest_correlation(G, w, fixed, least)
@@ -101,7 +101,7 @@ def test_a_singular_block_is_solved_and_proved(n, size, least, weighted):
 
 
 def test_a_run_without_a_solution_is_not_repeated():
-    """A tolerance beyond what multipliers of a set without interior prove: nothing more is claimed."""
+    """A tolerance below the gap that multipliers of a set without interior prove: it is not claimed."""
     _, G, fixed = with_a_singular_block(60, 30)
     result = lopro.nearest_correlation(G, fixed=fixed, tol=1e-11)
     assert result.status is lopro.Status.STALLED

@@ -1,4 +1,4 @@
-"""`lopro.nearest_correlation`: answers known by hand, statuses, proofs, awkward input."""
+"""`lopro.nearest_correlation`: answers known by hand, statuses, proofs, unusual input."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_two_variables_by_hand():
 
 @pytest.mark.parametrize("least", [0.0, 0.1])
 def test_equal_correlations_by_hand(least):
-    """Entries of -1 are too much: by symmetry all become x with ``1 + (n - 1) x = e``."""
+    """Entries of -1 are infeasible: by symmetry all become x with ``1 + (n - 1) x = e``."""
     n = 5
     G = 2.0 * np.eye(n) - 1.0
     result = lopro.nearest_correlation(G, min_eigenvalue=least, tol=1e-10)
@@ -33,7 +33,7 @@ def test_equal_correlations_by_hand(least):
 
 
 def test_a_fixed_entry_by_hand():
-    """With X_12 = 0.28 kept, ``1 + 0.28 >= 2 x^2`` is what X_13 = X_23 = x may be: 0.8."""
+    """With X_12 = 0.28 kept, ``1 + 0.28 >= 2 x^2`` limits X_13 = X_23 = x to 0.8."""
     G = np.array([[1.0, 0.28, 1.0], [0.28, 1.0, 1.0], [1.0, 1.0, 1.0]])
     fixed = np.zeros((3, 3), dtype=bool)
     fixed[0, 1] = fixed[1, 0] = True
@@ -42,7 +42,7 @@ def test_a_fixed_entry_by_hand():
     assert result.x[0, 1] == 0.28 == result.x[1, 0]
     np.testing.assert_allclose(result.x[2, :2], [0.8, 0.8], atol=1e-9)
     assert result.fun == pytest.approx(0.08, rel=1e-9)
-    # Without it the entry gives way.
+    # If it is not fixed, the entry changes.
     assert lopro.nearest_correlation(G).fun < 0.07
 
 
@@ -83,8 +83,8 @@ def test_without_time_the_identity_and_no_more_claims_than_that(rng):
     assert result.counts.eigendecompositions == 0
 
 
-def test_entries_that_contradict_each_other_and_the_proof():
-    """0.9, 0.9 and -0.9: the multipliers returned prove it, judged here by their definition."""
+def test_entries_that_contradict_each_other_are_proved_to_do_so():
+    """0.9, 0.9 and -0.9: the returned multipliers prove infeasibility, checked here by the definition."""
     G, fixed = np.eye(3), np.ones((3, 3), dtype=bool)
     for i, j, entry in ((0, 1, 0.9), (1, 2, 0.9), (0, 2, -0.9)):
         G[i, j] = G[j, i] = entry
@@ -105,7 +105,7 @@ def test_a_correlation_matrix_is_returned_as_it_is(rng):
     assert np.array_equal(again.x, G) and again.x is not G
     assert again.fun == 0.0 == again.certificate.gap and again.success
     assert again.counts.eigendecompositions == 0
-    # One that is singular cannot be proved as it is; it moves by about the rounding.
+    # For a singular one no proof is possible at the matrix itself; it moves by about rounding.
     B = rng.standard_normal((20, 3))
     B /= np.linalg.norm(B, axis=1)[:, None]
     singular = lopro.nearest_correlation(B @ B.T)
@@ -144,7 +144,7 @@ def test_weights_of_very_different_size(rng):
 
 
 @pytest.mark.parametrize("kept", [False, True])
-def test_single_precision_stays_and_is_proved(rng, kept):
+def test_single_precision_is_kept_and_certified(rng, kept):
     G = uniform(rng, 30).astype(np.float32)
     fixed = np.zeros((30, 30), dtype=bool)
     fixed[3, 4] = fixed[4, 3] = kept
@@ -158,7 +158,7 @@ def test_single_precision_stays_and_is_proved(rng, kept):
 
 
 def test_large_entries_give_true_claims(rng):
-    """A covariance by mistake: the answer may stall, but never claims more than it proves."""
+    """A covariance matrix given by mistake: the run may stall, but claims no more than it proves."""
     result = lopro.nearest_correlation(1e9 * uniform(rng, 20))
     assert np.array_equal(np.diag(result.x), np.ones(20))
     assert np.linalg.eigvalsh(result.x)[0] >= -1e-15

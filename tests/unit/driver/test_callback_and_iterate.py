@@ -24,12 +24,12 @@ METHODS = {
 
 
 def fresh() -> Problem:
-    """The same problem anew: a problem keeps its factorisation, which would then be counted once."""
+    """Return the problem newly made: a problem keeps its factorisation, which would be counted only once."""
     return ellipsoid(np.random.default_rng(2017)).problem
 
 
 def rows(history: lopro.History) -> list[dict]:
-    """The history without the clock, which no two runs share; NaN compares equal to itself."""
+    """Return the history without times, which differ between runs, and with NaN equal to itself."""
     return [{k: repr(v) for k, v in row.items() if k != "seconds"} for row in history]
 
 
@@ -83,7 +83,7 @@ def test_true_at_the_last_epoch_does_not_hide_convergence(rng):
     assert result.status is Status.CONVERGED
 
 
-def test_what_a_callback_raises_comes_out(rng):
+def test_exceptions_of_a_callback_are_raised(rng):
     class OwnError(Exception):
         pass
 
@@ -94,14 +94,14 @@ def test_what_a_callback_raises_comes_out(rng):
         lopro.solve(ellipsoid(rng).problem, callback=callback)
 
 
-def test_a_callback_that_writes_on_its_point_changes_nothing():
+def test_a_callback_that_overwrites_its_point_changes_nothing():
     def vandal(iterate):
         iterate.x[...] = 1e6
 
     same(lopro.solve(fresh(), callback=vandal), lopro.solve(fresh()))
 
 
-def test_breaking_off_and_going_on(rng):
+def test_iteration_can_stop_and_resume(rng):
     problem = ellipsoid(rng).problem
     run = lopro.iterate(problem)
     first = next(run)
@@ -112,7 +112,7 @@ def test_breaking_off_and_going_on(rng):
     rest = list(run)
     late = run.result()
     assert late.status is Status.CONVERGED and len(late.history) == 1 + len(rest)
-    # The early result is a record, not a window.
+    # The early result is a copy that later steps do not change.
     assert (early.counts.to_dict(), rows(early.history)) == kept[:2]
     np.testing.assert_array_equal(early.x, kept[2])
     np.testing.assert_array_equal(late.x, lopro.solve(problem).x)
@@ -135,7 +135,7 @@ def test_progress_is_shown_on_stderr_and_changes_nothing(capfd, method):
     same(quiet, shown)
 
 
-def test_progress_is_taken_down_when_the_run_raises(rng, capfd):
+def test_progress_ends_when_the_run_raises(rng, capfd):
     def callback(iterate):
         raise RuntimeError("stop here")
 

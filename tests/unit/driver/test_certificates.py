@@ -42,7 +42,7 @@ def rounding(known) -> float:
 @pytest.mark.parametrize("build", BUILDERS, ids=lambda build: build.__name__)
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS.keys())
 @pytest.mark.parametrize("seed", range(3))
-def test_no_run_claims_more_than_the_optimum(build, method, seed):
+def test_no_lower_bound_is_above_the_optimum(build, method, seed):
     rng = np.random.default_rng(seed)
     known = build(rng)
     x0 = rng.standard_normal(known.solution.shape)
@@ -91,7 +91,7 @@ def test_weak_duality_for_random_points_and_multipliers(seed):
         assert math.isfinite(bound) or "no lower bound" in source
 
 
-def test_the_random_multipliers_are_not_all_vacuous():
+def test_not_all_bounds_of_multipliers_are_trivial():
     """The optimal multiplier closes the gap, so the test above is about real bounds."""
     known = l1_halfspace(np.random.default_rng(1))
     normal = known.problem.constraint.valid_inequality(
@@ -101,7 +101,7 @@ def test_the_random_multipliers_are_not_all_vacuous():
     assert bound == pytest.approx(known.optimum, rel=1e-12)
 
 
-def test_a_multiplier_of_the_wrong_sign_would_be_caught():
+def test_a_multiplier_of_the_wrong_sign_would_be_detected():
     known = l1_halfspace(np.random.default_rng(1))
     normal = known.problem.constraint.valid_inequality(known.solution, -0.5)
     slack = normal.support - float(normal.direction @ (2.0 * known.solution))
@@ -116,7 +116,7 @@ def test_the_certificate_is_that_of_the_returned_point(rng, build, method):
     c = result.certificate
     assert result.fun == known.problem.objective.value(result.x)
     assert c.violation == known.problem.constraint.violation(result.x)
-    # What the point gained by breaking the inequality behind the bound, within rounding, is added.
+    # The gain from violating the inequality of the bound, within rounding, is added.
     gap, gained = max(0.0, result.fun - c.lower_bound), 0.0
     if "rounding included" in c.source:
         normal = result.multiplier
@@ -135,19 +135,19 @@ def test_the_certificate_is_that_of_the_returned_point(rng, build, method):
 
 
 def claimed(T: int, gap: float) -> lopro.OneProjection:
-    """A method with a claim that no other bound of the run can match."""
+    """A method with a claim that is smaller than any gap proved in the run."""
     inner = AcceleratedGradient(step_rule=FixedSmoothness(1e4))
     return lopro.OneProjection(inner, Softplus(2.0, 0.1), T, Claim(gap, "a theorem"))
 
 
-def test_a_complete_epoch_carries_its_claim(rng):
+def test_a_complete_epoch_has_its_claim(rng):
     result = lopro.solve(ellipsoid(rng).problem, method=claimed(20, 1e-3), tol=0.0)
     assert result.claim.source == "a theorem"
     assert result.claim.gap == pytest.approx(1e-3)
     assert result.history["claimed_bound"] == pytest.approx([result.fun - 1e-3])
 
 
-def test_a_claim_is_no_certificate_and_makes_no_success(rng):
+def test_a_claim_is_no_certificate_and_gives_no_success(rng):
     """A claim from given constants does not count: the gap is the one that is proved."""
     problem = ellipsoid(rng).problem
     plain = lopro.solve(problem, method=dataclasses.replace(claimed(20, 1e-3), claim=None), tol=0.5)
@@ -183,8 +183,8 @@ def test_a_bound_above_a_feasible_value_is_dropped_with_a_warning():
     assert result.certificate.source == "a proof" and "an error" in result.warnings[0]
 
 
-def test_false_constants_make_no_success():
-    """Cor 2a with a distance of 1 from a start that is 1e10 away: it ends there, and nothing is proved."""
+def test_false_constants_give_no_success():
+    """Cor 2a with a distance of 1 from a start that is 1e10 away: it ends there, without a proved gap."""
     f = lopro.objectives.FunctionObjective(
         lambda x: math.hypot(1.0, *x), gradient=lambda x: x / math.hypot(1.0, *x), shape=(2,)
     )
@@ -205,7 +205,7 @@ def test_false_constants_make_no_success():
 
 
 def test_a_claim_that_a_feasible_point_refutes_is_dropped_with_a_warning(rng):
-    """The second epoch is lower than what the first one claims to be the optimum."""
+    """The value of the second epoch is below the lower bound that the first one claims."""
 
     class Claims:
         def check(self, problem):
@@ -248,7 +248,7 @@ def test_a_theorem_cut_short_claims_its_complete_epochs_only():
     schedule = lopro.theorems.Theorem2(constants, 2.0, 0.01, sigma=2.0, theta=1.0)
     x0 = known.problem.constraint.project(np.zeros(5))
     T = schedule.steps
-    # The l1 norm has a dual bound; without one the theorem is all there is.
+    # The l1 norm has a dual bound; without one there is only the claim of the theorem.
     f = lopro.objectives.FunctionObjective(
         known.problem.objective.value, subgradient=np.sign, shape=(5,)
     )
@@ -268,7 +268,7 @@ def test_a_theorem_cut_short_claims_its_complete_epochs_only():
             assert result.claim.source == "Theorem2 with the constants given"
 
 
-def test_a_bound_above_the_value_by_rounding_is_no_negative_gap():
+def test_a_bound_above_the_value_by_rounding_gives_no_negative_gap():
     c = Certificate.of(1.0, 1.0 + 1e-15, 0.0, "rounding", absolute=0.0)
     assert c.gap == c.relative_gap == 0.0
 
@@ -284,12 +284,12 @@ def test_the_users_bound_on_the_solution_is_named():
 @pytest.mark.parametrize("L", [0.01, 0.3, 3.0])
 @pytest.mark.parametrize("penalty", [Hinge(2.0), Softplus(2.0, 0.05)], ids=["hinge", "softplus"])
 def test_a_wrong_smoothness_constant_proves_nothing(build, L, penalty):
-    """The bound of accelerated steps is void for an L that is too small, or for a kink."""
+    """The bound of accelerated steps does not hold for an L that is too small, or for a kink."""
     known = build(np.random.default_rng(3))
     method = lopro.OneProjection(AcceleratedGradient(step_rule=FixedSmoothness(L)), penalty, 100)
     with np.errstate(all="ignore"):
         result = lopro.solve(known.problem, method=method)
-    # Such runs end as far out as 1e68, and the rounding of a bound goes with the values there.
+    # Such runs end at points as large as 1e68, and the rounding of a bound is relative to the values there.
     allowed = rounding(known) + 1e-10 * abs(result.fun)
     assert not result.certificate.lower_bound > known.optimum + allowed
     if result.success:
@@ -314,7 +314,7 @@ def test_a_wrong_strong_convexity_or_ball_proves_nothing(rng, ball):
 
 
 class _OnePoint:
-    """A method that projects its start and gives no evidence."""
+    """A method that projects its start and returns no multiplier or other proof."""
 
     def check(self, problem):
         pass
@@ -323,7 +323,7 @@ class _OnePoint:
         yield Candidate(bench.project(x0), None)
 
 
-def test_a_point_without_evidence_has_a_value_and_no_bound(rng):
+def test_a_point_without_a_proof_has_a_value_and_no_bound(rng):
     known = l1_halfspace(rng)
     result = lopro.solve(known.problem, method=_OnePoint(), x0=np.zeros(5))
     assert known.optimum - 1e-12 <= result.fun < np.inf

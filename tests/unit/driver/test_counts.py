@@ -38,7 +38,7 @@ def total(result: lopro.Result, counter: str) -> int:
 
 @pytest.mark.parametrize("build", BUILDERS, ids=lambda build: build.__name__)
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS.keys())
-def test_both_ledgers_together_hold_every_call(rng, build, method):
+def test_counts_of_method_and_certificates_add_up_to_all_calls(rng, build, method):
     problem, f, c = watched(build(rng).problem)
     result = lopro.solve(problem, method=method, max_iter=500)
     for counter, calls in {
@@ -74,7 +74,7 @@ class Operator(scipy.sparse.linalg.LinearOperator):
     [lopro.Auto(), lopro.LoPNAG(), METHODS["one-accelerated"]],
     ids=["auto", "lopnag", "one"],
 )
-def test_every_product_is_on_a_ledger(rng, method):
+def test_every_product_is_counted(rng, method):
     A = Operator(rng.standard_normal((4, 9)))
     problem = Problem(L1Norm(), ResidualBall(A, rng.standard_normal(4), 0.3))
     A.forward = A.backward = 0
@@ -92,7 +92,7 @@ def test_eigendecompositions_are_counted(rng, monkeypatch):
 
     known = nearest_psd(rng)
     spy(np.linalg, "eigh")
-    spy(array_api_compat.numpy.linalg, "eigvalsh")  # this one it does not look up in NumPy
+    spy(array_api_compat.numpy.linalg, "eigvalsh")  # this function is not looked up in NumPy
     result = lopro.solve(known.problem)
     assert total(result, "eigendecompositions") == len(calls) > 0
 
@@ -112,7 +112,7 @@ def test_the_cost_of_one_projection_is_that_of_the_algorithm(rng):
 
 
 def test_accelerated_steps_take_one_product_each_way(rng):
-    """The image of the extrapolated point comes from images that are already there."""
+    """The image of the extrapolated point is a combination of known images."""
     A, T = rng.standard_normal((8, 3)), 25
     box = lopro.constraints.Polyhedron.box(-np.ones(3), np.ones(3))
     operator = Operator(A)
@@ -149,7 +149,7 @@ def test_the_theorems_project_once_per_epoch(rng, K):
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS.keys())
-def test_expensive_certificates_do_not_show_in_the_counts(monkeypatch, method):
+def test_expensive_certificates_are_counted_separately(monkeypatch, method):
     def run():
         problem, _, _ = watched(ellipsoid(np.random.default_rng(3)).problem)
         return lopro.solve(problem, method=method, max_iter=600, tol=0.0)
@@ -182,7 +182,7 @@ def test_a_callback_that_works_on_the_problem_is_not_counted(rng):
     method = lopro.LoPNAG()
     plain = lopro.solve(known.problem, method=method, max_iter=400, tol=0.0)
     spied = lopro.solve(known.problem, method=method, max_iter=400, tol=0.0, callback=busy)
-    # The first run left the factorisation behind; everything else must agree.
+    # The factorisation of the first run is reused; all other counts must agree.
     for counter, value in plain.counts.to_dict().items():
         if counter != "factorizations":
             assert getattr(spied.counts, counter) == value, counter

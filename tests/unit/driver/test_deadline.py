@@ -1,4 +1,4 @@
-"""The deadline: the remaining time, nested deadlines, and work that is not started."""
+"""Deadlines: the remaining time, nested deadlines, and work that is not started for lack of time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lopro.core.deadline import Deadline, OutOfTime, current_deadline, using_clo
 
 
 class Clock:
-    """A clock that tests turn."""
+    """A clock that tests set."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -29,7 +29,7 @@ def clock() -> Iterator[Clock]:
         yield found
 
 
-def test_what_is_left(clock: Clock) -> None:
+def test_the_remaining_time(clock: Clock) -> None:
     d = Deadline(5.0)
     for now, left in ((100.0, 5.0), (103.0, 2.0), (105.0, 0.0), (109.0, 0.0)):
         clock.now = now
@@ -53,7 +53,7 @@ def test_check_raises_when_it_has_passed_and_not_before(clock: Clock) -> None:
         d.check()
 
 
-def test_wrapping_up_gets_a_tenth_and_a_quarter_of_a_second(clock: Clock) -> None:
+def test_the_final_work_has_a_tenth_more_and_a_quarter_of_a_second(clock: Clock) -> None:
     d = Deadline(10.0)
     clock.now = 110.0
     assert d.passed
@@ -61,14 +61,14 @@ def test_wrapping_up_gets_a_tenth_and_a_quarter_of_a_second(clock: Clock) -> Non
         assert d.left == pytest.approx(1.25)
         clock.now = 111.24
         assert not d.passed
-        with d.wrapping_up():  # not twice as much
+        with d.wrapping_up():  # the allowance is not doubled
             assert d.left == pytest.approx(0.01)
         clock.now = 111.25
         assert d.passed
     assert d.left == 0.0
 
 
-def test_the_call_around_ends_the_one_within(clock: Clock) -> None:
+def test_an_outer_deadline_ends_the_inner_call(clock: Clock) -> None:
     with Deadline(3.0).active() as outer:
         inner = Deadline(10.0)
         assert inner.left == 3.0
@@ -79,7 +79,7 @@ def test_the_call_around_ends_the_one_within(clock: Clock) -> None:
         assert inner.passed
 
 
-def test_the_current_one_is_that_of_the_innermost_block(clock: Clock) -> None:
+def test_the_current_deadline_is_that_of_the_innermost_block(clock: Clock) -> None:
     assert current_deadline().left == math.inf
     with Deadline(3.0).active() as outer:
         assert current_deadline() is outer
@@ -124,7 +124,7 @@ def test_ctrl_c_is_noted_once_and_raised_the_second_time(clock: Clock) -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def test_another_listener_is_left_alone() -> None:
+def test_another_signal_handler_is_kept() -> None:
     before = signal.getsignal(signal.SIGINT)
     heard = []
     try:

@@ -65,7 +65,7 @@ def test_violations_within_rounding_do_not_count_against_a_lower_point():
     assert result.fun == -4e-10
 
 
-def test_without_a_feasible_point_the_least_violation_is_returned():
+def test_without_a_feasible_point_the_one_of_least_violation_is_returned():
     result = solve_ending_at([5e-8, 2e-8, 3e-8], tol=0.0)
     assert result.fun == -2e-8
     assert result.certificate.violation == pytest.approx(2e-8, rel=1e-7)

@@ -29,7 +29,7 @@ def test_the_data_of_a_call_are_freed_with_its_last_reference(kind):
         assert np.isfinite(result.fun)
         return [weakref.ref(f), weakref.ref(c)]
 
-    called()  # what is made once for all calls is made here
+    called()  # caches that are made once for all calls are made here
     gc.collect()
     gc.disable()
     try:

@@ -112,7 +112,7 @@ def test_plot_without_a_certificate(pyplot):
     result = lopro.solve(lopro.Problem(f, half), method=lopro.LoPGD(), max_iter=300)
     assert set(result.history["relative_gap"]) == {np.inf}
     ax = result.plot()
-    # There is no gap to show; violations, which are rounding here, may be there.
+    # There is no gap to plot; violations, which are rounding here, may be plotted.
     assert "certified relative gap" not in [line.get_label() for line in ax.get_lines()]
     assert (
         ax.get_title()
@@ -135,7 +135,7 @@ def test_the_printed_result_is_complete(rng):
 
 
 def test_regularity_is_estimated_at_every_projection():
-    """The ratio c(x_hat) / |x_hat - x| is never below rho, and NaN where nothing was projected."""
+    """The ratio c(x_hat) / |x_hat - x| is at least rho, and NaN where there was no projection."""
     box = lopro.constraints.Polyhedron.box(-np.ones(4), np.ones(4))
     problem = lopro.Problem(lopro.objectives.SquaredDistance(np.array([3.0, -2.0, 5.0, 0.1])), box)
     result = lopro.solve(problem, method=lopro.MultiplierMethod(), tol=1e-10)

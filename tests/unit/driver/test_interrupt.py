@@ -20,7 +20,7 @@ from lopro.penalties import Hinge, Softplus
 
 
 class Interrupter:
-    """Raises KeyboardInterrupt, once, at the n-th call of an oracle."""
+    """An oracle that raises KeyboardInterrupt, once, at its n-th call."""
 
     def __init__(self, oracle: str, n: int) -> None:
         self.oracle, self.left = oracle, n
@@ -68,7 +68,7 @@ def test_in_a_value_of_the_objective_which_may_be_the_certificate(rng, method, n
 def test_inside_a_projection(rng, name, n):
     result = interrupted(ellipsoid(rng), METHODS[name], "project", n, x0=np.full(4, 2.0))
     if n > 2:
-        # Two points had been projected; the better one was kept.
+        # Two points had been projected; the one with the lower value was kept.
         assert result.fun <= min(result.history["fun"])
 
 
@@ -91,7 +91,7 @@ def test_without_a_complete_epoch_the_interrupted_point_is_projected(rng):
     assert result.counts.projections == 1
 
 
-def test_a_second_try_at_the_projection_that_was_interrupted(rng):
+def test_an_interrupted_projection_is_repeated(rng):
     known = nearest_in_box(rng)
     method = lopro.OneProjection(SubgradientDescent(ConstantStep(0.05)), Hinge(2.0), 40)
     result = interrupted(known, method, "project", 1)
@@ -121,7 +121,7 @@ def test_a_truncated_first_step_proves_nothing_wrong(rng, steps):
     assert result.certificate.gap >= result.fun - known.optimum - 1e-9
 
 
-def test_by_hand(rng):
+def test_an_interrupt_of_iteration_by_hand(rng):
     problem, _, _ = watched(ellipsoid(rng).problem, Interrupter("subgradient", 500))
     run = lopro.iterate(problem, method=lopro.LoPGD(), tol=0.0)
     seen = [state.fun for state in run]

@@ -1,6 +1,6 @@
-"""The same runs with the arrays of several libraries: same library out, same answer.
+"""The same runs with arrays of several libraries: results are in the same library, with the same values.
 
-PyTorch joins where it is installed; the identifiers of its tests contain "torch".
+PyTorch is included where it is installed; the identifiers of its tests contain "torch".
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ METHODS = {
 
 
 def cases() -> list[Any]:
-    """Every combination that makes sense: LoPNAG needs a smooth c."""
+    """Return every valid combination: LoPNAG requires a smooth c."""
     found = []
     for c in ("ball", "ball-norm", "polyhedron", "psd"):
         objectives = ("l1", "linear") if c == "psd" else ("l1", "linear", "least-squares")
@@ -90,7 +90,7 @@ def cases() -> list[Any]:
 
 def run(of: Any, constraint: str, objective: str, method: str) -> lopro.Result:
     objectives = matrix_objectives(of) if constraint == "psd" else vector_objectives(of)
-    # A linear function over the cone is least at zero, where it has no scale of its own.
+    # A linear function over the cone is least at zero, where its value gives no scale.
     scale = 1.0 if (constraint, objective) == ("psd", "linear") else None
     problem = Problem(objectives[objective], constraints(of)[constraint], gap_scale=scale)
     x0 = 0.1 * data(8, 3, 3) if constraint == "psd" else 0.1 * data(8, 4)

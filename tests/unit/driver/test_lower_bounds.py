@@ -32,7 +32,7 @@ EPS = 2.0**-52
 
 
 class Plain(SquaredDistance):
-    """Half a square of which only the sublevel sets are known."""
+    """Half a square, of which only the radius of the sublevel sets is known."""
 
     def __init__(self):
         super().__init__(np.zeros(1))
@@ -47,8 +47,8 @@ HALF = Polyhedron(np.array([[1.0, 1.0]]), np.array([1.0]))  # unbounded: it has 
 @pytest.mark.parametrize("f", [L1Norm(), L1Norm([0.0, 1.0]), Linear(np.ones(2))])
 @pytest.mark.parametrize("entry", [math.nan, math.inf])
 @pytest.mark.parametrize("dtype", [np.float64, np.complex64])
-def test_a_multiplier_beyond_the_numbers_proves_nothing(f, entry, dtype):
-    """The search for a scale that absorbs the rounding of such a direction did not end."""
+def test_a_multiplier_that_overflows_proves_nothing(f, entry, dtype):
+    """The search for a scale that absorbs the rounding of such a direction once did not end."""
     if dtype == np.complex64 and not isinstance(f, L1Norm):
         pytest.skip("real")
     normal = ValidInequality(np.array([entry, 1.0], dtype), 1.0, blur=1.0)
@@ -56,7 +56,7 @@ def test_a_multiplier_beyond_the_numbers_proves_nothing(f, entry, dtype):
     assert bound == -math.inf
 
 
-def test_where_the_slope_vanishes_the_offset_is_the_bound_less_its_rounding():
+def test_where_the_slope_vanishes_the_bound_is_the_offset_less_rounding():
     """``f = <a, .>`` and ``<-a, z> <= 7``: the bound is -7, less 8 roundings of all that cancels."""
     a, x = np.array([3.0, -4.0]), np.array([1.0, 2.0])
     bound, source = lower_bound(Problem(Linear(a), HALF), x, ValidInequality(-a, 7.0), 0.0)
@@ -65,7 +65,7 @@ def test_where_the_slope_vanishes_the_offset_is_the_bound_less_its_rounding():
 
 
 def test_the_rounding_of_the_terms_is_allowed_for():
-    """Far out, the support of a half-space is a difference of large numbers: without a margin it lies."""
+    """Far from 0 the support of a half-space is a difference of large numbers: it requires a margin."""
     rng, beyond = np.random.default_rng(0), 0
     for _ in range(200):
         c, x, b = rng.standard_normal(3), 1e9 * rng.standard_normal(3), float(rng.standard_normal())
@@ -78,7 +78,7 @@ def test_the_rounding_of_the_terms_is_allowed_for():
 
 
 @pytest.mark.parametrize("given", [None, 2.0, 7.0])
-def test_a_slope_that_is_left_is_paid_for_with_the_smallest_radius(given):
+def test_a_remaining_slope_is_charged_times_the_smallest_radius(given):
     box = Polyhedron.box([-3.0, -4.0], [3.0, 4.0])  # of radius 5
     a, n, x = np.array([3.0, -4.0]), np.array([-3.0, 1.0]), np.array([0.5, 0.5])
     bound, source = lower_bound(Problem(Linear(a), box, given), x, ValidInequality(n, 2.0), 0.0)
@@ -87,7 +87,7 @@ def test_a_slope_that_is_left_is_paid_for_with_the_smallest_radius(given):
     assert f"|x*| <= {radius:g} " in source
 
 
-def test_a_slope_that_is_left_is_paid_for_with_strong_convexity():
+def test_a_remaining_slope_is_absorbed_by_strong_convexity():
     """Half a squared distance plus a linear function is least at ``z - n``, wherever it was linearised."""
     z, n = np.array([1.0, -2.0]), np.array([0.5, 3.0])
     problem = Problem(SquaredDistance(z), HALF)
@@ -97,8 +97,8 @@ def test_a_slope_that_is_left_is_paid_for_with_strong_convexity():
         assert "mu = 1" in source
 
 
-def test_the_radius_of_a_sublevel_set_counts_too():
-    """``x^2 / 2 <= 2`` bounds a solution by 2; at 1/2 the slope ``1/2 - 4`` is left."""
+def test_the_radius_of_a_sublevel_set_is_used_too():
+    """``x^2 / 2 <= 2`` bounds a solution by 2; at 1/2 the slope ``1/2 - 4`` remains."""
     half = Problem(Plain(), Polyhedron([[-1.0]], [-1.0]))
     normal = ValidInequality(np.array([-4.0]), -4.0)
     bound, source = lower_bound(half, np.array([0.5]), normal, 2.0)
@@ -128,7 +128,7 @@ def test_a_multiplier_is_scaled_into_the_domain_of_the_conjugate():
         assert bound == pytest.approx(3.0 * scale, rel=1e-13)
 
 
-def test_a_direction_that_cancels_is_known_no_better_than_its_terms():
+def test_a_direction_that_cancels_has_the_rounding_of_its_terms():
     """One column and a ball that it touches: multipliers of 1e13, directions of size 1 or of rounding."""
     A = np.array(
         [[-0.3946947017405861], [2.977702473454736], [-1.610015696125835], [-1.1329207678141475]]
@@ -156,7 +156,7 @@ def test_the_rounding_of_a_direction_is_within_the_domain(f):
     assert lower_bound(problem, np.ones(2), off, 5.0)[0] == pytest.approx(1.0 / (3.0 + size))
 
 
-def test_the_rounding_of_a_slope_is_paid_for():
+def test_the_rounding_of_a_slope_is_charged():
     slope, x = np.array([3.0, 4.0]), np.array([1.0, 0.0])
     minorant = Minorant(10.0, slope, x, mu=0.0, blur=0.5)
     assert minorant.least(2.0) == 10.0 - 5.0 * 2.0 - 0.5 * 3.0
@@ -212,20 +212,20 @@ def test_the_bound_of_steps_that_end_outside_is_taken_before_the_projection():
     assert result.certificate.lower_bound == pytest.approx(0.01 - price, rel=1e-9)
 
 
-def test_a_claim_is_about_the_point_of_its_own_epoch():
-    """Theorem 2 claims 1.5 after the first epoch and 1 after the second, which ends higher up."""
+def test_a_claim_holds_for_the_point_of_its_own_epoch():
+    """Theorem 2 claims 1.5 after the first epoch and 1 after the second, which ends with a higher value."""
     ends = iter([-0.1, -0.3])
     half_line = FunctionConstraint(
         lambda x: float(x[0]), np.ones_like, project=lambda x: np.array([next(ends)])
     )
-    problem = Problem(Linear(-np.ones(1)), half_line)  # nothing bounds a solution
+    problem = Problem(Linear(-np.ones(1)), half_line)  # the set of solutions has no known bound
     constants = ProblemConstants(G=1.0, Gc=1.0, rho=1.0)
     schedule = Theorem2(constants, eps0=2.0, eps=0.5, sigma=0.1, theta=1.0, lam=2.0)
     result = lopro.solve(problem, np.zeros(1), lopro.LoPGD(schedule), tol=0.0)
     assert result.fun == 0.1
     assert result.history["claimed_bound"] == pytest.approx([0.1 - 1.5, 0.3 - 1.0])
     assert result.history["lower_bound"] == [-math.inf, -math.inf]
-    # The claim of the best point, from the best bound: 0.1 - (0.3 - 1).
+    # The claim for the best point, with the best bound: 0.1 - (0.3 - 1).
     assert result.claim.gap == pytest.approx(0.8)
 
 
@@ -248,13 +248,13 @@ def test_a_scale_is_computed_once_and_only_for_gaps_above_the_tolerance():
     assert target.relative(0.5, fun=1.0, magnitude=1e3) == 5e-4
     assert target.relative(0.0, fun=0.0) == 0.0
     assert not calls
-    assert target.relative(4e-3, fun=2.0) == 5e-4  # reached on the scale alone
+    assert target.relative(4e-3, fun=2.0) == 5e-4  # reached because of the scale alone
     assert target.relative(0.5, fun=2.0, magnitude=4.0) == 0.0625
     assert target.relative(4e-3, fun=16.0) == 2.5e-4
     assert target.gap(2.0) == 8e-3 and calls == [1]
 
 
-def test_a_run_measures_its_gap_in_the_problems_own_scale():
+def test_gaps_of_a_run_are_relative_to_the_scale_of_the_problem():
     ball = ResidualBall(np.eye(2), np.zeros(2), 1.0)
     f = Linear(np.array([3e-3, 4e-3]))
     for scale in (1.0, 1e-4):  # above the size of f, and below it
@@ -270,7 +270,7 @@ def test_a_run_measures_its_gap_in_the_problems_own_scale():
     [(1e3, 1.0, 0.5e-3), (1e-2, 1.0, 0.5), (1e-2, 1e-3, 50.0), (1e-2, 0.1, 5.0)],
 )
 def test_a_run_has_converged_when_the_relative_gap_is_within_the_tolerance(size, scale, relative):
-    """A bound 0.5 below a value of this size, which nothing else bounds."""
+    """A bound 0.5 below a value of this size, with no other bound."""
 
     class Proves:
         def check(self, problem):
@@ -309,7 +309,7 @@ def test_a_gap_is_relative_to_terms_that_cancel():
 
 
 @pytest.mark.parametrize("gained", [0.0, 0.125])
-def test_what_a_violation_may_have_gained_is_a_part_of_the_gap(gained):
+def test_the_gain_from_a_violation_is_a_part_of_the_gap(gained):
     class Proves:
         def check(self, problem):
             pass
@@ -346,7 +346,7 @@ def test_rounding_of_a_violation_is_not_charged():
 
 
 def test_the_radius_is_that_of_the_best_bound():
-    """A worse bound that holds everywhere does not replace a better one that holds nearby."""
+    """A lower bound that holds everywhere does not replace a higher one that holds within a radius."""
     problem = Problem(Linear(np.array([-1.0])), Polyhedron([[1.0]], [2.0]), gap_scale=1.0)
     proved = [(-3.0, math.inf), (-2.5, 40.0), (-2.75, math.inf)]
 
@@ -384,7 +384,7 @@ def test_a_square_that_can_vanish_is_known_to_be_least_at_zero(name):
     assert "the least value of f anywhere" in result.certificate.source
 
 
-def test_bounds_of_f_alone_are_not_used_where_the_value_is_not_about_zero():
+def test_bounds_of_f_alone_are_not_used_where_the_value_is_not_close_to_zero():
     class Watched(LeastSquares):
         def infimum(self):
             raise AssertionError("not needed")

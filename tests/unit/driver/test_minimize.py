@@ -158,7 +158,7 @@ def test_a_sequence_is_an_intersection():
     assert isinstance(as_constraint(constraint, np.zeros(2)), Intersection)
 
 
-def test_own_constraints_pass_through():
+def test_constraints_of_lopro_are_accepted():
     ball = ResidualBall(np.eye(2), np.zeros(2), 1.0)
     assert as_constraint(ball) is ball
     result = lopro.minimize(fun, np.zeros(2), jac, constraint=ball)
@@ -184,7 +184,7 @@ def test_options_reach_solve():
     assert result.iterations == 7 and len(seen) == 1 and result.method.startswith("LoPGD")
 
 
-def test_neither_the_start_nor_the_points_are_shared():
+def test_start_and_points_share_no_memory():
     x0 = np.zeros(2)
 
     def vandal(x):
@@ -221,4 +221,4 @@ def test_functions_of_single_precision_only_give_a_warning_before_the_run() -> N
             lambda x: float(((A @ x - 1.0) ** 2).sum()), torch.zeros(2), max_iter=50
         )
     assert result.x.dtype == torch.float32
-    assert len(said) == 1  # none of the gap that points in single precision allow
+    assert len(said) == 1  # no second warning, of the gap that points in single precision allow

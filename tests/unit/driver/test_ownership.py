@@ -29,14 +29,14 @@ METHODS = {
 
 
 def frozen(array: np.ndarray) -> np.ndarray:
-    """Writing on it is an error from now on, wherever that happens."""
+    """Make an array read-only, so that writing to it is an error."""
     array.flags.writeable = False
     return array
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS.keys())
 @pytest.mark.parametrize("inside", [True, False], ids=["feasible-start", "infeasible-start"])
-def test_inputs_are_never_written_on_or_given_back(rng, method, inside):
+def test_inputs_are_neither_overwritten_nor_returned(rng, method, inside):
     A, b = frozen(rng.standard_normal((6, 3))), frozen(rng.standard_normal(6))
     C, d = frozen(rng.standard_normal((4, 3))), frozen(np.ones(4))
     x0 = frozen(np.zeros(3) if inside else 5.0 * rng.standard_normal(3))
@@ -49,7 +49,7 @@ def test_inputs_are_never_written_on_or_given_back(rng, method, inside):
     assert result.x.flags.writeable
 
 
-def test_a_start_at_the_solution_comes_back_as_a_copy():
+def test_a_start_at_the_solution_is_returned_as_a_copy():
     x0 = np.zeros(2)
     half = Polyhedron([[1.0, 1.0]], [1.0])
     result = lopro.solve(Problem(L1Norm(), half), x0)

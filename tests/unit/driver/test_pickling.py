@@ -28,7 +28,7 @@ def again(thing: Any) -> Any:
 def test_a_problem_and_its_copy_have_the_same_run(build: Any, copied: Any) -> None:
     problem = build(np.random.default_rng(4)).problem
     first = lopro.solve(problem, max_iter=300)
-    second = lopro.solve(copied(problem), max_iter=300)  # after a run: what is cached travels too
+    second = lopro.solve(copied(problem), max_iter=300)  # after a run: cached data are pickled, too
     np.testing.assert_array_equal(first.x, second.x)
     assert (first.fun, first.status, first.iterations) == (
         second.fun,
@@ -52,13 +52,13 @@ def test_a_result_and_its_copy_are_equal(build: Any) -> None:
         assert other.multiplier.support == result.multiplier.support
 
 
-def test_rays_travel() -> None:
+def test_rays_are_pickled() -> None:
     rows = Polyhedron([[1.0], [-1.0]], [-1.0, -1.0])
     result = lopro.solve(Problem(SquaredDistance(np.zeros(1)), rows))
     np.testing.assert_array_equal(again(result).ray[0], result.ray[0])
 
 
-def test_sparse_data_stay_sparse() -> None:
+def test_sparse_data_are_pickled_sparse() -> None:
     M = scipy.sparse.random(20, 8, 0.2, "csr", rng=np.random.default_rng(0))
     problem = Problem(LeastSquares(M, np.ones(20)), Affine(M, -1.0, 1.0))
     other = again(problem)
@@ -71,7 +71,7 @@ def test_sparse_data_stay_sparse() -> None:
     [c for c in CONSTRAINTS if c.name != "ball-operator" and "function" not in c.name],
     ids=str,
 )
-def test_every_set_travels(case: ConstraintCase) -> None:
+def test_every_set_is_pickled(case: ConstraintCase) -> None:
     """All but those made of functions defined inside another one, which cannot be pickled."""
     c = case.numpy
     other = again(c)
@@ -81,7 +81,7 @@ def test_every_set_travels(case: ConstraintCase) -> None:
     np.testing.assert_array_equal(other.project(x), c.project(x))
 
 
-def test_methods_and_options_travel() -> None:
+def test_methods_and_options_are_pickled() -> None:
     for method in (lopro.Auto(), lopro.NewtonMultipliers(), lopro.ProgramEngines(), lopro.LoPGD()):
         assert again(method) == method
     problem = Problem(Linear(np.ones(2)), Polyhedron.box(-np.ones(2), np.ones(2)), gap_scale=3.0)

@@ -19,7 +19,7 @@ from lopro.protocol import Candidate, Claim, ProvedBound
 
 
 class Proves:
-    """Yields a point with this value, and a lower bound."""
+    """A method that proposes a point with this value, and a lower bound."""
 
     def __init__(self, value, bound, gained=0.0, claim=None):
         self.candidate = Candidate(
@@ -68,7 +68,7 @@ def test_a_value_below_the_bound_has_a_reason():
     assert row(rounded, "lower bound") == "2 (above the value by 4.4e-16, by rounding)"
 
 
-def test_work_names_what_was_done(rng):
+def test_work_lists_the_operations_of_the_run(rng):
     rows = Polyhedron(rng.standard_normal((20, 6)), np.ones(20))
     f = LeastSquares(rng.standard_normal((10, 6)), rng.standard_normal(10))
     result = lopro.solve(Problem(f, rows), method=lopro.MultiplierMethod())
@@ -142,7 +142,7 @@ def test_newton_runs_count_their_gradients(rng, monkeypatch):
     assert both == len(asked) and result.counts.gradients >= result.iterations > 0
 
 
-# The picture.
+# The plot.
 
 
 @pytest.fixture
@@ -191,7 +191,7 @@ def test_a_run_with_one_candidate_shows_its_point(pyplot):
     assert ax.get_title() == "f = 2, proved relative gap 0.2"
 
 
-def test_of_a_sparse_point_the_nonzero_entries_are_drawn(pyplot, rng):
+def test_the_nonzero_entries_of_a_sparse_point_are_drawn(pyplot, rng):
     A = rng.standard_normal((10, 500))
     result = lopro.bpdn(A, A[:, 3], 0.1)
     assert len(result.history) == 1
@@ -247,7 +247,7 @@ def test_a_run_without_bounds_shows_its_values(pyplot):
     assert drawn(ax) == {"value": [3.0, 2.0, 1.0]}
 
 
-def test_what_has_recorded_nothing_shows_its_answer(pyplot):
+def test_without_a_history_the_answer_is_drawn(pyplot):
     result = dataclasses.replace(proved(2.0, 1.5), history=lopro.History())
     assert result.plot().get_title() == "f = 2, proved relative gap 0.2"
 
@@ -258,7 +258,7 @@ def test_without_a_point_there_is_nothing_to_plot(pyplot):
         lopro.solve(Problem(Linear(np.array([1.0])), empty)).plot()
 
 
-# On the way.
+# Progress.
 
 
 class Terminal(io.StringIO):

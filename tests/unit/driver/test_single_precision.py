@@ -25,7 +25,7 @@ def test_a_tolerance_below_what_can_be_proved_gives_a_warning_and_the_run_ends()
     assert result.certificate.relative_gap < 1e-4
 
 
-def test_a_candidate_in_double_precision_is_rounded_and_keeps_the_point_of_its_evidence() -> None:
+def test_a_rounded_candidate_keeps_the_point_of_its_proof() -> None:
     x, inequality = np.array([1.0 / 3.0, 2.0]), ValidInequality(np.ones(2), 1.0)
     made = Candidate(x, Multiplier(inequality)).in_precision_of(np.zeros(2, np.float32))
     np.testing.assert_array_equal(made.x, x.astype(np.float32), strict=True)

@@ -1,4 +1,4 @@
-"""Every way a run can end is provoked once, and only one of them is a success."""
+"""Every status with which a run can end is produced once, and only one of them is a success."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def problem(rng):
 
 
 def ended(result: lopro.Result, status: Status) -> None:
-    """The status is as expected, is explained, and is a success only where that is due."""
+    """Check that the status is as expected and explained, and a success only if it is CONVERGED."""
     assert result.status is status
     said = "stopped by " if status is Status.STOPPED else status.value
     assert result.message.startswith(said)
@@ -83,8 +83,8 @@ def test_stalled_where_a_method_makes_no_progress(problem):
     assert len(result.history) == 1 and math.isfinite(result.fun)
 
 
-def test_stalled_when_rounding_is_all_that_is_left():
-    # The multiplier is irrational, so a gap of exactly 0 is out of reach.
+def test_stalled_when_the_gap_is_rounding():
+    # The multiplier is irrational, so a gap of exactly 0 cannot be reached.
     f, half = Linear(np.array([1.0, np.pi])), ResidualBall(np.diag([1.0, 3.0]), np.ones(2), 0.3)
     method = lopro.MultiplierMethod(patience=3)
     result = lopro.solve(Problem(f, half), method=method, tol=0.0, max_iter=200_000)
@@ -99,7 +99,7 @@ def test_stalled_when_rounding_is_all_that_is_left():
 )
 @pytest.mark.parametrize("limit", [1, 7, 12])
 def test_max_iter_is_never_exceeded_and_the_point_is_projected(problem, method, limit):
-    # Newton's method proves a gap of 5e-17 in fewer than twelve steps, so that none may be enough.
+    # Newton's method proves a gap of 5e-17 in fewer than twelve steps; with tol=0 no gap ends the run.
     result = lopro.solve(problem, method=method, max_iter=limit, tol=0)
     ended(result, Status.MAX_ITER)
     assert result.iterations == limit
@@ -130,7 +130,7 @@ def test_max_projections_is_never_exceeded(rng, method, limit):
 
 @contextmanager
 def timed(known, *, slope=0.0, project=0.0, project_image=0.0) -> Iterator[Problem]:
-    """The problem on a clock that stands still but for slopes of f and projections, which take so long."""
+    """Return the problem on a clock that advances by given times for slopes of f and projections only."""
     now, f, c = [0.0], known.problem.objective, known.problem.constraint
 
     def taking(**seconds: float):
@@ -142,7 +142,7 @@ def timed(known, *, slope=0.0, project=0.0, project_image=0.0) -> Iterator[Probl
     problem = Problem(
         WatchedObjective(f, taking(subgradient=slope)),
         WatchedConstraint(c, taking(project=project, project_image=project_image)),
-        gap_scale=1.0,  # with a scale of its own, no slope is computed at the start
+        gap_scale=1.0,  # with a given scale, no slope is computed at the start
     )
     with using_clock(lambda: now[0]):
         yield problem
@@ -152,7 +152,7 @@ TEN_STEPS = lopro.LoPGD(lopro.theorems.HalvingSteps(lam=2.0, eta=0.1, steps=10))
 
 
 @pytest.mark.parametrize("limit", [1.0, 9.5, 25.0, 30.0])
-def test_the_time_limit_is_looked_at_after_every_step(rng, limit):
+def test_the_time_limit_is_checked_after_every_step(rng, limit):
     # A step takes a subgradient of f, here of one second, and epochs have ten steps.
     with timed(box(rng), slope=1.0) as problem:
         result = lopro.solve(problem, method=TEN_STEPS, time_limit=limit, tol=0.0)
@@ -171,7 +171,7 @@ def test_a_projection_that_takes_too_long_is_the_last(rng, limit):
     assert (result.iterations, result.counts.projections, result.seconds) == (10, 1, 20.0)
 
 
-def test_the_slope_that_gives_gaps_their_scale_takes_its_time_too(rng):
+def test_the_slope_for_the_scale_of_gaps_counts_towards_the_time_limit(rng):
     """A linear function is 0 at the start: its slope is computed once more, for the first certificate."""
     with timed(box(rng), slope=1.0) as problem:
         unscaled = Problem(problem.objective, problem.constraint)
@@ -205,7 +205,7 @@ def test_infeasibility_is_reported_by_the_first_projection_at_the_latest(name, m
     result = lopro.solve(problem, np.ones(2), method)
     ended(result, Status.INFEASIBLE)
     assert c.calls["project"] == result.counts.projections == 1
-    assert "infeasibility" not in c.calls  # that would cost a linear program before every run
+    assert "infeasibility" not in c.calls  # it would take a linear program before every run
     assert result.warnings and len(result.history) == 0
     assert result.certificate.gap == math.inf and result.certificate.violation == math.inf
     np.testing.assert_array_equal(result.x, np.ones(2))
@@ -213,7 +213,7 @@ def test_infeasibility_is_reported_by_the_first_projection_at_the_latest(name, m
 
 @pytest.mark.parametrize("unit", [1.0, 1e-9, 1e9])
 def test_an_empty_polyhedron_is_reported_with_multipliers_and_no_projection(unit):
-    """``x1 <= -1`` and ``x1 >= 1``: the sum of the rows says that 0 is at most -2."""
+    """``x1 <= -1`` and ``x1 >= 1``: the sum of the rows is 0 <= -2."""
     C, b = np.array([[1.0, 0.0], [-1.0, 0.0]]), unit * np.array([-1.0, -1.0])
     problem = Problem(SquaredDistance(np.zeros(2)), Polyhedron(C, b))
     result = lopro.solve(problem, unit * np.ones(2))
@@ -240,7 +240,7 @@ def test_infeasible_found_by_the_projection(never):
 
 
 def turning(objective: type, oracle: str, after: int):
-    """An objective whose oracle turns to NaN after a number of calls."""
+    """An objective whose oracle returns NaN after a number of calls."""
 
     class Turning(objective):
         calls = 0
@@ -275,7 +275,7 @@ def test_nan_from_the_objective_ends_the_run(oracle, after, method):
     "method", [lopro.Auto(), lopro.LoPGD(), lopro.LoPNAG()], ids=lambda m: type(m).__name__
 )
 def test_a_callable_that_is_infinite_at_the_start_is_a_status(bad, method):
-    """As in SciPy: a result without success that says why, whatever else the run has reached."""
+    """As in SciPy: a result without success whose message has the reason, whatever the run has reached."""
 
     def broken(what):
         return math.inf if bad in (what, "both") else 0.0
@@ -291,8 +291,8 @@ def test_a_callable_that_is_infinite_at_the_start_is_a_status(bad, method):
     assert result.certificate.gap == math.inf and np.isfinite(result.x).all()
 
 
-def test_a_start_out_of_the_range_of_the_objective_is_no_error():
-    """The exponential overflows at the start alone: a method that projects first never sees it."""
+def test_a_start_at_which_the_objective_overflows_is_no_error():
+    """The exponential overflows at the start, where a method that projects first does not evaluate it."""
     f = FunctionObjective(
         lambda x: float(np.sum(np.exp(x))) if (x < 700.0).all() else math.inf,
         gradient=lambda x: np.where(x < 700.0, np.exp(np.minimum(x, 700.0)), math.inf),
@@ -312,7 +312,7 @@ def test_steps_that_are_much_too_long_end_as_nonfinite():
 
 
 @pytest.mark.parametrize("fails_at", [1, 2])
-def test_projection_failed_keeps_what_was_reached(rng, fails_at):
+def test_projection_failed_keeps_the_best_point(rng, fails_at):
     def before(name: str) -> None:
         if name == "project" and constraint.calls["project"] >= fails_at:
             raise ProjectionError("the solver gave up")
@@ -342,7 +342,7 @@ def test_success_is_never_true_for_another_status():
 
 
 def test_a_missing_certificate_is_in_the_message():
-    # Nothing bounds a solution of a linear function over a half-space here.
+    # The solutions of a linear function over a half-space have no known bound here.
     half = Polyhedron([[1.0, 1.0]], [1.0])
     result = lopro.solve(
         Problem(Linear(np.array([-1.0, -1.1])), half), method=lopro.LoPGD(), max_iter=500
@@ -352,6 +352,6 @@ def test_a_missing_certificate_is_in_the_message():
 
 
 def test_l1_and_a_tolerance_of_zero_still_converge_where_the_gap_closes():
-    # The start is the solution, and zero is a proof of it.
+    # The start is the solution, and a multiplier of zero proves it.
     half = Polyhedron([[1.0, 1.0]], [1.0])
     ended(lopro.solve(Problem(L1Norm(), half), np.zeros(2), tol=0.0), Status.CONVERGED)

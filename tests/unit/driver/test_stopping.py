@@ -1,4 +1,4 @@
-"""Stopping rules: each at its exact number, combined, and accepted wherever something is solved."""
+"""Stopping rules: each at its exact threshold, combined, and accepted by every solving function."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SEEN = Iterate(
     seconds=1.25,
 )
 
-#: A rule that the iterate just meets, and the nearest that it misses.
+#: A rule that the iterate just meets, and the next one that it does not.
 EDGES: list[tuple[Rule, Rule]] = [
     (Value(2.5), Value(math.nextafter(2.5, 0.0))),
     (Gap(0.5), Gap(math.nextafter(0.5, 0.0))),
@@ -58,7 +58,7 @@ EDGES: list[tuple[Rule, Rule]] = [
 
 
 @pytest.mark.parametrize(("met", "missed"), EDGES, ids=lambda rule: type(rule).__name__)
-def test_a_rule_is_met_at_its_number_and_not_before(met: Rule, missed: Rule) -> None:
+def test_a_rule_is_met_at_its_threshold_and_not_before(met: Rule, missed: Rule) -> None:
     assert met.met(SEEN) and not missed.met(SEEN)
 
 
@@ -125,7 +125,7 @@ def test_the_first_of_two_rules_counts() -> None:
     assert result.iterations == 60
 
 
-def test_convergence_goes_before_a_rule_that_is_met_as_well() -> None:
+def test_convergence_takes_precedence_over_a_rule() -> None:
     result = lopro.solve(PROBLEM, stop=lambda it: True)
     assert result.status is Status.CONVERGED
 
@@ -160,8 +160,8 @@ def test_bpdn_and_learn_metric_take_rules(rng: np.random.Generator) -> None:
     assert learned.status is Status.STOPPED and len(learned.history) == 1
 
 
-def test_rules_compute_nothing() -> None:
-    """They read the iterate, which is not touched."""
+def test_rules_evaluate_no_functions() -> None:
+    """They read the iterate, and do not change it."""
     before = replace(SEEN)
     for met, missed in EDGES:
         (met | missed).met(SEEN)

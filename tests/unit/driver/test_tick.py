@@ -16,7 +16,7 @@ from lopro.protocol import Candidate, Multiplier
 
 @dataclass
 class Stepper:
-    """Projected gradient steps: as many as it is allowed, then one epoch."""
+    """Projected gradient steps up to the limit, then one epoch."""
 
     steps: int = 50
     ticks: int = 0
@@ -49,7 +49,7 @@ def solve(method: Stepper, **budget) -> lopro.Result:
         ({"max_iter": 1000}, 50, Status.SCHEDULE_DONE),
     ],
 )
-def test_each_tick_is_an_iteration_and_budgets_are_kept(budget, steps, status):
+def test_each_tick_is_an_iteration_and_limits_are_kept(budget, steps, status):
     method = Stepper()
     result = solve(method, **budget)
     # At its optimum the box is certified even though tol = 0 requires the whole schedule.

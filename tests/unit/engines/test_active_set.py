@@ -47,7 +47,7 @@ def test_rows_change_sides() -> None:
 
 @pytest.mark.parametrize("move", [0.1, 0.4])
 def test_a_tenth_and_half_of_the_active_rows_may_change(move: float, rng: Any) -> None:
-    """60 x 120 with about as many active rows as variables, slopes and sides moved by so much."""
+    """60 x 120 with about as many active rows as variables, with slopes and sides perturbed by `move`."""
     n = 60
     B, A = rng.standard_normal((n, n)), rng.standard_normal((2 * n, n))
     P, q, h = (
@@ -97,7 +97,7 @@ def test_equations_have_multipliers_of_both_signs(rng: Any) -> None:
 
 
 def test_no_answer_to_programs_without_one_or_without_curvature() -> None:
-    """Rows that contradict each other, a matrix of zeros, and more exchanges than are worth while."""
+    """Rows that contradict each other, a matrix of zeros, and more exchanges than the limit."""
     empty = QuadraticProgram.of(np.eye(1), [0.0], [[1.0], [1.0]], [2.0, -np.inf], [np.inf, 1.0])
     flat = QuadraticProgram.of(np.zeros((2, 2)), np.ones(2), np.eye(2)[:1], upper=np.ones(1))
     many = QuadraticProgram.of(np.eye(40), -np.ones(40), np.eye(40), upper=np.zeros(40))

@@ -1,4 +1,4 @@
-"""Work in another thread: results, exceptions, deadlines, and what is left at the end of the process."""
+"""Work in another thread: results, exceptions, deadlines, and work unfinished at the end of the process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lopro.core.aside import run_aside
 from lopro.core.deadline import Deadline
 
 
-def test_what_is_raised_there_is_raised_here() -> None:
+def test_exceptions_of_the_thread_are_raised_in_the_caller() -> None:
     def failing() -> None:
         raise KeyError("there")
 
@@ -88,7 +88,7 @@ with Deadline(0.01).active():
     assert found.strip(".").splitlines()[0] == "None" and found.endswith(".ended\n")
 
 
-def test_the_process_does_not_wait_for_ever() -> None:
+def test_the_process_waits_for_a_limited_time() -> None:
     found = child("""
 import time
 from lopro.core import aside
@@ -102,7 +102,7 @@ with Deadline(0.01).active():
 
 
 def test_highs_is_stopped_by_ctrl_c_and_the_process_ends_well() -> None:
-    """It aborted where HiGHS ended after the interpreter had: here that takes two seconds."""
+    """The process aborted where HiGHS ended after the interpreter: here HiGHS takes two seconds to end."""
     found = child("""
 import signal, sys, threading, time, types
 import numpy as np, scipy.optimize, scipy.sparse
@@ -117,7 +117,7 @@ class Slow:
 sys.modules["held"] = types.ModuleType("held")
 sys.modules["held"].slow = Slow()
 
-n = 400  # an assignment problem, which takes HiGHS a second and more
+n = 400  # an assignment problem, which takes HiGHS more than a second
 eye, ones = scipy.sparse.eye_array(n), np.ones((1, n))
 A = scipy.sparse.vstack([scipy.sparse.kron(eye, ones), scipy.sparse.kron(ones, eye)], format="csr")
 cost = np.random.default_rng(0).random(n * n)

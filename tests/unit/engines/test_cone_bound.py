@@ -1,4 +1,4 @@
-"""Bounds of conic programs: attained where the multipliers are right, never above the optimum."""
+"""Bounds of conic programs: attained for optimal multipliers, never above the optimum."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def disc(unit: float = 1.0) -> ConicData:
 
 
 @pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
-def test_the_bound_is_attained_and_not_passed(unit: float) -> None:
+def test_the_bound_is_attained_and_not_exceeded(unit: float) -> None:
     data = disc(unit)
     z = data.inside(np.array([5.0, 3.0, 4.0]))
     bound = conic_bound(data, np.array([-0.6, -0.8]) * unit, z)
@@ -49,7 +49,7 @@ def test_the_bound_is_attained_and_not_passed(unit: float) -> None:
     assert bound.slope <= 1e-14
 
 
-def test_the_slope_that_is_left_is_reported() -> None:
+def test_the_remaining_slope_is_reported() -> None:
     # z = (4, 3, 0) leaves the slope (0, 4): the bound holds at the centre only, and loses 4 for each unit.
     bound = conic_bound(disc(), np.zeros(2), np.array([4.0, 3.0, 0.0]))
     assert bound.slope == pytest.approx(4.0, rel=1e-13)
@@ -64,11 +64,11 @@ def test_a_quadratic_program_by_hand() -> None:
     )
     bound = conic_bound(data, np.ones(1), np.ones(1))
     assert -1.5 * (1 + 1e-14) <= bound.value <= -1.5
-    # The centre is free: with the multiplier 0 the best one is 2, and the bound is that of the whole line.
+    # With the multiplier 0 the best centre is 2, and the bound is that over the whole line.
     assert conic_bound(data, np.array([2.0]), np.zeros(1)).value == pytest.approx(-2.0, rel=1e-13)
 
 
-def test_corrections_refine_what_the_factors_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_corrections_refine_inaccurate_factors(monkeypatch: pytest.MonkeyPatch) -> None:
     """Factors that are 1 % off leave 1e-4 of the slope after one step of refinement."""
     exact = cone_bound.sparse_factors
 
@@ -119,7 +119,7 @@ def test_multipliers_are_moved_inside_in_spite_of_rounding(cone: Any, point: lis
     else:
         for t, *u in inside.reshape(-1, 3):
             assert t * t >= math.fsum(a * a for a in u)
-    # What is inside already stays where it is, up to rounding.
+    # Multipliers inside the cone are unchanged, up to rounding.
     np.testing.assert_allclose(cone.into_dual(inside), inside, rtol=1e-13, atol=1e-13)
 
 
@@ -152,7 +152,7 @@ def test_random_programs_are_proved_and_agree_with_clarabel(kind: str, seed: int
     assert outcome.fun == pytest.approx(best, rel=1e-6, abs=1e-6)
 
 
-def test_no_feasible_point_and_no_least_value_are_proved() -> None:
+def test_infeasibility_and_unboundedness_are_proved() -> None:
     # |x| <= 1 and x_1 >= 2.
     A = sparse([[-1, 0], [0, 0], [-1, 0], [0, -1]])
     b = np.array([-2.0, 1.0, 0.0, 0.0])
@@ -171,8 +171,8 @@ def test_no_feasible_point_and_no_least_value_are_proved() -> None:
     assert solve_conic(free).status is Status.UNBOUNDED
 
 
-def test_the_point_is_kept_where_the_time_is_up_in_the_proof(monkeypatch):
-    """The engine has solved the program; its multipliers are not repaired any more."""
+def test_the_point_is_kept_if_the_time_runs_out_in_the_proof(monkeypatch):
+    """The engine has solved the program; there is no time to repair its multipliers."""
 
     def late(*arguments):
         raise OutOfTime
@@ -184,7 +184,7 @@ def test_the_point_is_kept_where_the_time_is_up_in_the_proof(monkeypatch):
     np.testing.assert_allclose(outcome.x, [-0.6, -0.8], atol=1e-6)
 
 
-def test_without_a_point_nothing_is_said_of_it():
+def test_without_a_point_nothing_is_claimed():
     with using_clock(iter([0.0, *[1e9] * 1000]).__next__):
         outcome = solve_conic(disc(), seconds=1.0)
     assert outcome.status is Status.STOPPED and math.isnan(outcome.fun)
@@ -205,7 +205,7 @@ def _of_norms(rng, count=6, size=3, n=8):
 
 
 def test_multipliers_on_the_boundary_of_their_cones_are_repaired(rng):
-    """What is off by 1e-7 is put right to rounding, at a cost of about as much."""
+    """Errors of 1e-7 are corrected up to rounding, at a loss of the bound of about that size."""
     for _ in range(5):
         data, z = _of_norms(rng)
         noisy = data.inside(z + 1e-7 * rng.standard_normal(len(z)))
@@ -218,7 +218,7 @@ def test_multipliers_on_the_boundary_of_their_cones_are_repaired(rng):
 
 
 def test_violations_of_cones_and_equations_are_charged():
-    """|x_2| <= x_1 at (1, 3) misses 2, at a multiplier of norm 5; x_1 = 2 misses 1 at 7."""
+    """|x_2| <= x_1 is violated by 2 at (1, 3), with a multiplier of norm 5; x_1 = 2 by 1, with 7."""
     A = scipy.sparse.csr_array(np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, -1.0]]))
     cones = [(Zero(1), 1), (SecondOrder(2), 2)]
     data = ConicData(scipy.sparse.csr_array((2, 2)), np.ones(2), A, np.array([2.0, 0, 0]), cones)
@@ -226,8 +226,8 @@ def test_violations_of_cones_and_equations_are_charged():
     assert charge == pytest.approx(7.0 + 10.0)
 
 
-def test_a_cone_that_an_equation_ties_is_corrected_along_its_tangent():
-    """``w^2 <= t - u`` as ``|(u, w)| <= t`` with ``t + u = 1``: t cannot grow while u stays as it is."""
+def test_a_cone_restricted_by_an_equation_is_corrected_along_its_tangent():
+    """``w^2 <= t - u`` as ``|(u, w)| <= t`` with ``t + u = 1``: t cannot increase while u is unchanged."""
     rows = np.array([[-1.0, -1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, -1.0]])
     cones = [(Zero(1), 1), (SecondOrder(3), 3)]
     data = ConicData(
@@ -256,7 +256,7 @@ def test_multipliers_are_repaired_only_where_they_prove_too_little(monkeypatch):
 
 
 def test_multipliers_well_inside_a_matrix_cone_are_left_alone() -> None:
-    """A shift of all eigenvalues would leave more of a contradiction than rounding."""
+    """A shift of all eigenvalues would add more to the residual of a contradiction than rounding."""
     cone, r = PSDTriangle(2), np.sqrt(2.0)
     inside = np.array([0.3, 0.1 * r, 0.7])
     assert cone.into_dual(inside).tolist() == inside.tolist()
@@ -268,7 +268,7 @@ def test_multipliers_well_inside_a_matrix_cone_are_left_alone() -> None:
 def test_an_answer_off_its_slacks_is_corrected_by_its_residuals(
     off: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Min x over x >= 2 and x >= -5, by an engine that stays below; the repair of points is switched off."""
+    """Min x over x >= 2 and x >= -5, by an engine whose point is below 2, without the repair of points."""
     asked: list[Any] = []
 
     def engine(program: ConeProgram, *_: Any) -> Answer:

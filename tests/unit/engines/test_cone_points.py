@@ -32,7 +32,7 @@ def data(A: Any, b: Any, cones: Any, q: Any = None) -> ConicData:
 
 
 def test_each_row_is_compared_with_its_own_terms() -> None:
-    """x_1 <= 1 at 3: 2 of 3 + 1. The row of 1e12 beside it is met, and changes nothing."""
+    """x_1 <= 1 at 3: 2 of 3 + 1. The row of 1e12 is satisfied, and has no effect."""
     for cones in ([(Nonnegative(2), 2)], [(Nonnegative(1), 1), (Zero(1), 1)]):
         found = violation(data([[1, 0], [0, 1e12]], [1.0, 2e12], cones), np.array([3.0, 2.0]))
         assert (found.relative, found.absolute) == (0.5, 2.0)
@@ -45,7 +45,7 @@ def test_a_cone_is_compared_with_its_top() -> None:
     assert found.absolute == pytest.approx(3.0, rel=1e-15)
     assert found.relative == pytest.approx(1.5, rel=1e-15)
     assert violation(disc, np.array([1.0, 1.0])).relative == 0.0
-    # |x - 1e3| <= y, rows of 2e3: compared with y, but with no less than 1e-6 of these rows.
+    # |x - 1e3| <= y, with rows of size 2e3: compared with y, but with at least 1e-6 of the size of the rows.
     cone = data([[0, -1], [-1, 0]], [0.0, -1e3], [(SecondOrder(2), 2)])
     assert violation(cone, np.array([1003.0, 2.0])).relative == pytest.approx(0.5, rel=1e-12)
     assert violation(cone, np.array([1000.002, 1e-9])).relative == pytest.approx(1.0, rel=1e-5)
@@ -54,14 +54,14 @@ def test_a_cone_is_compared_with_its_top() -> None:
 
 
 def test_a_matrix_is_compared_with_its_diagonal() -> None:
-    """Diag(x, 1) is short of its cone by 2 at x = -2: all that the row of x compares."""
+    """Diag(x, 1) violates its cone by 2 at x = -2, which is the size of the terms in the row of x."""
     psd = data([[-1], [0], [0]], [0.0, 0.0, 1.0], [(PSDTriangle(2), 3)])
     found = violation(psd, np.array([-2.0]))
     assert (found.absolute, found.relative) == (pytest.approx(2.0), pytest.approx(1.0))
 
 
 def test_a_large_entry_of_a_matrix_does_not_hide_the_others() -> None:
-    """Diag(x, 1e4): the norm of the rows would make 2e-4 of a violation of 2."""
+    """Diag(x, 1e4): relative to the norm of the rows a violation of 2 would be 2e-4."""
     for large in (1e4, 1e12, 1e-12):
         psd = data([[-1], [0], [0]], [0.0, 0.0, large], [(PSDTriangle(2), 3)])
         assert violation(psd, np.array([-2.0])).relative == pytest.approx(1.0, rel=1e-9)
@@ -86,8 +86,8 @@ def test_an_index_without_a_diagonal_is_compared_with_its_other_entries() -> Non
     assert violation(psd, np.array([4.0])).relative == pytest.approx(expected, rel=1e-12)
 
 
-def test_units_of_entries_are_handed_on_where_the_diagonal_is_empty() -> None:
-    """From 1 to 3, from there to 1e-200 / 3; two indices that nothing else determines have one product."""
+def test_units_of_entries_are_propagated_where_the_diagonal_is_empty() -> None:
+    """From 1 to 3, from there to 1e-200 / 3; an entry alone determines only the product of two units."""
     sizes = np.array([[0.0, 1e-200, 3.0], [1e-200, 0.0, 0.0], [3.0, 0.0, 1.0]])
     assert units_of_entries(sizes) == pytest.approx([3.0, 1e-200 / 3.0, 1.0], rel=1e-12)
     d = units_of_entries(np.array([[0.0, 1e-9], [1e-9, 0.0]]))
@@ -95,7 +95,7 @@ def test_units_of_entries_are_handed_on_where_the_diagonal_is_empty() -> None:
 
 
 def test_a_contradiction_with_a_residual_has_a_radius() -> None:
-    """X >= 1 and x <= 1e-9 y: (1, 1) leaves -1e-9 of y, so that nothing is excluded beyond 1e9."""
+    """X >= 1 and x <= 1e-9 y: multipliers (1, 1) leave -1e-9 y and exclude nothing beyond 1e9."""
     rows = data([[-1, 0], [1, -1e-9]], [-1.0, 0.0], [(Nonnegative(2), 2)])
     found = exclude_cones(rows.A, rows.b, np.ones(2))
     assert found.radius == pytest.approx(1e9, rel=1e-9) and not found.proved
@@ -104,19 +104,19 @@ def test_a_contradiction_with_a_residual_has_a_radius() -> None:
     assert not exclude_cones(apart.A, apart.b, np.array([1.0, 1.0 + 1e-12])).proved
 
 
-def test_rays_are_freed_of_remnants_and_checked_row_by_row() -> None:
-    """Min -y over x <= 1 falls along (0, 1); 1e-11 of x is what an engine leaves, 1e-3 is not."""
+def test_rays_are_cleaned_of_rounding_and_checked_row_by_row() -> None:
+    """Min -y over x <= 1 decreases along (0, 1); 1e-11 in x is rounding of an engine, 1e-3 is not."""
     half = data([[1, 0]], [1.0], [(Nonnegative(1), 1)], q=[0.0, -1.0])
     ray = falling_ray(half, np.array([1e-11, 2.0]))
     assert ray is not None and ray.tolist() == [0.0, 1.0]
     assert falling_ray(half, np.array([1e-3, 2.0])) is None
-    assert falling_ray(half, np.array([0.0, -2.0])) is None  # it rises
+    assert falling_ray(half, np.array([0.0, -2.0])) is None  # the objective increases along it
     assert falling_ray(half, np.zeros(2)) is None
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_lowered_variables_stay_inside_and_cost_less(seed: int) -> None:
-    """Two variables in one row use its slack once, and one with a row that holds it from above stays."""
+    """Two variables in one row use its slack once, and one that a row bounds from above is not moved."""
     rng = np.random.default_rng(seed)
     tops = np.array([[-1.0, 0, 0, 0, 0], [0, -2, 0, 0, 0], [0, 0, -1, -1, 0], [0, 0, 0, 0, -1.0]])
     u = np.zeros((2, 5))
@@ -132,12 +132,12 @@ def test_lowered_variables_stay_inside_and_cost_less(seed: int) -> None:
 
 
 def test_a_block_of_cones_is_measured_and_moved_like_its_cones(rng: np.random.Generator) -> None:
-    """Violations, units, steps, multipliers and bounds are those of one cone after the other."""
+    """Violations, units, steps, multipliers and bounds agree with those of the separate cones."""
     n, count = 6, 4
     A = scipy.sparse.csr_array(rng.standard_normal((3 * count + 2, n)))
     x, q = rng.standard_normal(n), np.abs(rng.standard_normal(n))
     slack = np.concatenate([[0.5, 0.2], np.tile([5.0 - 1e-4, 3.0, 4.0], count)])
-    slack[8] = 9.0  # one of the cones holds its slack
+    slack[8] = 9.0  # one of the cones contains its slack
     cones = [(Nonnegative(2), 2), *[(SecondOrder(3), 3)] * count]
     alone = ConicData(scipy.sparse.csr_array((n, n)), q, A, A @ x + slack, cones)
     block = alone.merged()
@@ -154,7 +154,7 @@ def test_a_block_of_cones_is_measured_and_moved_like_its_cones(rng: np.random.Ge
 
 
 def test_the_radius_of_an_answer_is_one_in_which_its_bound_holds() -> None:
-    """Min x - y over x = y, whose data give no length: a slope of 1e-3 is left, and costs that each unit."""
+    """Min x - y over x = y, whose data give no length: a slope of 1e-3 remains, charged times distance."""
     program = data([[-1.0, 1.0], [1.0, -1.0]], np.zeros(2), [(Nonnegative(2), 2)], [1.0, -1.0])
     x, z = np.zeros(2), np.array([0.999, 0.0])
     proof = z, conic_bound(program, x, z), 0.0

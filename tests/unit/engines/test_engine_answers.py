@@ -130,10 +130,10 @@ CONES = [
 
 
 @pytest.mark.parametrize("cone", CONES)
-def test_cones_know_their_rows_as_clarabel_does(cone):
+def test_cones_order_their_rows_as_clarabel_does(cone):
     n = cone.rows
     eye = scipy.sparse.eye_array(n, format="csc")
-    # The point of the cone that is nearest to b: its slack is ``b - x``.
+    # The nearest point of the cone to b: its slack is ``b - x``.
     b = np.linspace(-1.0, 2.0, n)
     answer = solve_cones(ConeProgram(eye, np.zeros(n), eye, b, [cone]), 1e-10, scaled=False)
     assert answer.status is AnswerStatus.SOLVED
@@ -160,7 +160,7 @@ def test_units_of_a_cone_program_change_nothing_exactly(rng):
     other = solve_cones(
         ConeProgram(P * (f / x**2), q * (f / x), A, b * x, cones), 1e-9, scaled=False
     )
-    assert not np.array_equal(two.x, other.x)  # as it would be without units
+    assert not np.array_equal(two.x, other.x)  # they would be equal if units were not applied
 
 
 def test_statuses_of_cone_programs():

@@ -82,7 +82,7 @@ def test_engines_print_nothing(rng, capfd, side, sparse):
 
 
 @pytest.mark.parametrize("engine", [solve_by_piqp, solve_by_clarabel])
-def test_without_time_for_a_factorisation_nothing_is_begun(rng, engine):
+def test_without_time_for_a_factorisation_no_engine_is_started(rng, engine):
     p = program(rng, n=60, m=200)
     answer = engine(p, seconds=1e-9)
     assert (answer.status, answer.iterations) == (AnswerStatus.TIME, 0)
@@ -90,7 +90,7 @@ def test_without_time_for_a_factorisation_nothing_is_begun(rng, engine):
 
 
 @pytest.mark.parametrize("engine", ALL)
-def test_the_deadline_of_the_call_around_is_a_limit(rng, engine):
+def test_an_outer_deadline_is_a_limit(rng, engine):
     now = 0.0
     with using_clock(lambda: now), Deadline(1.0).active():
         now = 2.0
@@ -98,7 +98,7 @@ def test_the_deadline_of_the_call_around_is_a_limit(rng, engine):
         assert answer.status is AnswerStatus.TIME
 
 
-def test_the_work_of_dense_cones_counts(monkeypatch):
+def test_the_work_of_dense_cones_is_estimated(monkeypatch):
     """Clarabel factors a dense matrix of order t for a cone of t rows: 2/3 t^3 operations."""
     monkeypatch.setattr("lopro.core.deadline.operations_per_second", lambda: 1.0)
     t = 10.0
@@ -125,7 +125,7 @@ def test_the_result_gives_the_reason_of_the_time_limit(monkeypatch):
 
 
 def interrupting_clock(at: int):
-    """A clock that stands still, and at its ``at``-th reading presses Ctrl-C."""
+    """A clock that stands still, and sends the signal of Ctrl-C at its ``at``-th reading."""
     reads = 0
 
     def clock() -> float:
@@ -196,7 +196,7 @@ def test_ctrl_c_ends_highs(monkeypatch):
     assert elapsed < 10.0
 
 
-def test_what_highs_raises_is_raised(monkeypatch):
+def test_exceptions_inside_highs_are_raised(monkeypatch):
     def broken(*arguments, **options):
         raise ZeroDivisionError("inside")
 
@@ -245,7 +245,7 @@ def test_entries_of_cones_are_a_lower_bound():
     assert answer.cone_entries(PSDTriangle(600)) == t * (t + 1.0) / 2.0
     # A chain of 1000 vertices has cliques of two: Clarabel splits its cone.
     assert answer.cone_entries(PSDTriangle(1000), 1000 + 999) == 6.0
-    # 30 of 100 vertices joined with all others: the degeneracy is 30, and this is less.
+    # 30 of 100 vertices joined with all others: the degeneracy is 30, and the estimate is lower.
     edges = 30 * 29 // 2 + 30 * 70
     clique = 1.0 + math.ceil(edges / 100)
     assert clique <= 31.0
@@ -262,8 +262,8 @@ def test_entries_of_cones_are_a_lower_bound():
         ("piqp-dense", 1000, answer.BYTES_OF_PIQP),
     ],
 )
-def test_engines_take_what_is_estimated_or_more(case, size, estimate):
-    """Only what does not fit is refused."""
+def test_engines_use_at_least_the_estimated_memory(case, size, estimate):
+    """The estimate is a lower bound, so that only programs that do not fit are refused."""
     assert estimate <= measured(case, size) <= 2.0 * estimate
 
 
@@ -284,7 +284,7 @@ def test_programs_that_exceed_the_memory_are_refused(rng, monkeypatch):
 
 
 def test_a_nuclear_norm_that_exceeds_the_memory_is_refused_before_its_form_is_built():
-    """Its cone form aborted the process: a matrix of 260 GB."""
+    """Its cone form, with a matrix of 260 GB, once aborted the process."""
     f = NuclearNorm((300, 300), D=scipy.sparse.eye_array(90_000, format="csr"))
     A = scipy.sparse.csr_array(([1.0], ([0], [0])), shape=(1, 90_000))
     problem = lopro.Problem(f, ResidualBall(A, np.ones(1), sigma=0.1))
@@ -298,7 +298,7 @@ def test_a_nuclear_norm_that_exceeds_the_memory_is_refused_before_its_form_is_bu
 
 @pytest.fixture
 def missing(monkeypatch):
-    """A function that hides a package."""
+    """Return a function that makes a package appear not to be installed."""
     return lambda name: monkeypatch.setitem(sys.modules, name, None)
 
 
@@ -307,7 +307,7 @@ def quadratic(rng):
     return lopro.Problem(Quadratic(M @ M.T, np.ones(6)), Polyhedron(A, np.ones(20)))
 
 
-def test_other_engines_take_over(rng, missing):
+def test_other_engines_are_used_if_a_package_is_missing(rng, missing):
     p, linear = program(rng), program(rng, quadratic=False)
     missing("piqp")
     chosen = [repr(fit.method) for fit in lopro.Auto().choices(quadratic(rng))]
@@ -336,7 +336,7 @@ def test_the_message_names_the_package_to_install(rng, missing):
         lopro.solve(lopro.Problem(L1Norm(), ball), method=InteriorPoint())
 
 
-def test_projections_and_applications_do_without_clarabel(rng, missing):
+def test_projections_and_applications_do_not_require_clarabel(rng, missing):
     N = rng.standard_normal((30, 5))
     H = HalfSpaces.from_system(N, rng.uniform(0.5, 1.5, 30))
     x = 4.0 * rng.standard_normal(5)

@@ -23,7 +23,7 @@ ONE = Exponentials(1)
 
 
 def in_dual(u: float, v: float, w: float) -> bool:
-    """Whether ``-u exp(v / u - 1) <= w``, in fifty digits; where u is zero, whether v and w are not below."""
+    """Return whether ``-u exp(v / u - 1) <= w``, in fifty digits; where u is 0, whether ``v, w >= 0``."""
     with localcontext() as context:
         context.prec, context.Emin, context.Emax = 50, -(10**9), 10**9
         if u == 0.0:
@@ -37,7 +37,7 @@ def triples(rng: np.random.Generator, count: int, decades: float) -> Any:
 
 @pytest.mark.parametrize("decades", [0.0, 1.0, 6.0])
 def test_multipliers_are_moved_into_the_dual_in_spite_of_rounding(decades: float) -> None:
-    """The change is in the dual cone, too: more of it leaves them inside."""
+    """The correction is in the dual cone, too: larger multiples of it keep multipliers inside."""
     rng = np.random.default_rng(0)
     given = triples(rng, 300, decades)
     for costs in (None, np.tile([1.0, 0.0, 1.0], 300), np.tile([1.0, 1.0, 0.0], 300)):
@@ -60,7 +60,7 @@ def test_multipliers_move_no_more_than_they_have_to() -> None:
     np.testing.assert_array_equal(Exponentials(2).into_dual(inside), inside)
 
 
-def test_members_of_the_cone_and_of_its_dual_form_no_obtuse_angle() -> None:
+def test_inner_products_of_cone_and_dual_cone_are_nonnegative() -> None:
     rng = np.random.default_rng(1)
     cones = Exponentials(400)
     x = cones.into(triples(rng, 400, 1.0).ravel()).reshape(-1, 3)
@@ -82,7 +82,9 @@ def test_members_of_the_cone_and_of_its_dual_form_no_obtuse_angle() -> None:
         ((800.0, 1.0, 1.0), 800.0),  # its exponential overflows
     ],
 )
-def test_a_triple_is_outside_by_its_least_move(triple: Any, outside: float) -> None:
+def test_the_violation_of_a_triple_is_the_size_of_its_correction(
+    triple: Any, outside: float
+) -> None:
     z = np.array(triple)
     assert ONE.outside(z) == pytest.approx(outside, abs=1e-15)
     assert np.abs(ONE.into(z) - z).max() == pytest.approx(outside, abs=1e-15)
@@ -103,7 +105,7 @@ def exponential(scale: float = 1.0, x_cost: float = -2.0) -> ConicData:
 
 
 def test_each_row_of_a_triple_is_compared_with_its_own_terms() -> None:
-    """``exp(x) <= 1e6`` at ``log(1e6) + 1e-3``: by 1e-3 of x, which the large side does not hide."""
+    """``exp(x) <= 1e6`` at ``log(1e6) + 1e-3``: violated by 1e-3 in x, whatever the large side."""
     A, b = scipy.sparse.csr_array([[-1.0], [0.0], [0.0]]), np.array([0.0, 1.0, 1e6])
     data = ConicData(scipy.sparse.csr_array((1, 1)), np.zeros(1), A, b, [(ONE, 3)])
     x = math.log(1e6) + 1e-3
@@ -112,7 +114,7 @@ def test_each_row_of_a_triple_is_compared_with_its_own_terms() -> None:
 
 
 def test_one_triple_does_not_hide_another() -> None:
-    """Both are at (1, 1, 2), of 1 and of 1e12: z is short of e, and compared with 2 + 1."""
+    """Both are at (1, 1, 2), in units of 1 and of 1e12: z is below e, and compared with 2 + 1."""
     A = scipy.sparse.csr_array([[-1.0], [0.0], [0.0], [-1e12], [0.0], [0.0]])
     b = np.array([0.0, 1.0, 2.0, 0.0, 1e12, 2e12])
     data = ConicData(scipy.sparse.csr_array((1, 1)), np.zeros(1), A, b, [(Exponentials(2), 6)])
@@ -131,7 +133,7 @@ def test_triples_have_units_of_their_own() -> None:
 
 
 def test_the_normal_of_the_boundary_is_orthogonal_to_it() -> None:
-    """Along x it goes by (1, 0, exp(x / y)), and along rays of the cone by the triple itself."""
+    """Tangents are (1, 0, exp(x / y)), for changes of x, and the triple itself, along a ray of the cone."""
     z = np.array([0.7, 2.0, 2.0 * math.exp(0.35), -3.0, 0.5, 0.5 * math.exp(-6.0)])
     for normal, (x, y, top) in zip(
         Exponentials(2).tangents(z).toarray().reshape(2, 2, 3)[[0, 1], [0, 1]],
@@ -165,15 +167,15 @@ def test_a_program_with_a_known_optimum_is_proved(scale: float) -> None:
     assert outcome.x[0] * scale == pytest.approx(math.log(2.0), abs=1e-4)
 
 
-def test_the_charge_is_the_multiplier_times_what_is_missing() -> None:
-    """T is short of exp(0) = 1 by 1/4, and its multiplier is 3; the tangents at (0, 1) are the same."""
+def test_the_charge_is_the_multiplier_times_the_violation() -> None:
+    """T is below exp(0) = 1 by 1/4, and its multiplier is 3; the tangents at (0, 1) are the same."""
     data = exponential()
     charge = violation_charge(data, np.array([0.0, 0.75]), np.array([-3.0, -3.0, 3.0]))
     assert charge == pytest.approx(0.75, rel=1e-12)
 
 
 def test_programs_without_a_solution_are_reported_with_their_proof() -> None:
-    """``exp(x) <= 1/2`` beside ``x >= 0`` is empty, and alone it lets x fall for ever."""
+    """``exp(x) <= 1/2`` beside ``x >= 0`` is empty, and without that bound x is unbounded below."""
     A = scipy.sparse.csr_array([[-1.0], [0.0], [0.0], [-1.0]])
     b, none = np.array([0.0, 1.0, 0.5, 0.0]), scipy.sparse.csr_array((1, 1))
     empty = ConicData(none, np.ones(1), A, b, [(ONE, 3), (Nonnegative(1), 1)])

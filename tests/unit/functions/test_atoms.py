@@ -77,7 +77,7 @@ def exact(atom: Atom) -> bool:
 
 @pytest.mark.parametrize("name", SMOOTH | NORMS)
 def test_a_slope_attains_the_conjugate(name: str, rng: Any) -> None:
-    """g(z) + g*(v) = <v, z> for a subgradient v at z: a wrong factor in either breaks it."""
+    """g(z) + g*(v) = <v, z> for a subgradient v at z: fails for a wrong factor in either."""
     atom = needs(name, "conjugate", "into_domain")
     for z in 1.5 * rng.standard_normal((20, SIZE)):
         v = atom.slope(z)
@@ -193,7 +193,7 @@ def test_missing_methods_of_atoms_are_named() -> None:
 
 @pytest.mark.parametrize("name", SMOOTH)
 def test_enclosures_hold_for_points_within_the_error(name: str, rng: Any) -> None:
-    """Value and slope at any z + e with |e| <= error are within the bounds; tight bounds, too.
+    """Value and slope at any z + e with |e| <= error are within the bounds, also where these are tight.
 
     The conjugate gives the value at the point that has the slope, without any error of the point.
     """
@@ -242,8 +242,8 @@ def test_a_slope_beyond_the_dual_ball_by_less_than_a_rounding_is_outside() -> No
 
 
 @pytest.mark.parametrize("shape", [(1000, 2000), (2000, 1000)])
-def test_singular_values_that_take_too_long_are_not_begun(shape: tuple[int, int]) -> None:
-    """There is time for those of a small matrix, and not for 2e9 operations and more."""
+def test_singular_values_that_take_too_long_are_not_computed(shape: tuple[int, int]) -> None:
+    """The time suffices for those of a small matrix, and not for 2e9 operations or more."""
     small, w = np.ones((2, 3)), np.ones(shape)
     with Deadline(10.0).active():
         found = atoms.Nuclear((2, 3)).prox(small, 1.0)
@@ -259,7 +259,7 @@ def test_entries_without_a_weight_do_not_count_where_the_slope_is_zero() -> None
 
 
 @pytest.mark.parametrize("z", [1e-3, 0.5, 20.0])
-def test_half_a_square_is_off_by_the_entry_times_its_error(z: float) -> None:
+def test_the_error_of_half_a_square_is_the_entry_times_its_error(z: float) -> None:
     value = atoms.HalfSquare().enclose(np.array([z]), np.array([0.1]))[0]
     assert value.value == pytest.approx(0.5 * z * z)
     assert value.error == pytest.approx(0.1 * z + 0.005)

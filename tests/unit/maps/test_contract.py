@@ -50,7 +50,7 @@ def A(kind: Kind, matrix: Any, tmp_path: Path) -> LinearMap:
 
 
 def rounding(kind: Kind, matrix: Any) -> float:
-    """The largest relative error that sums of a dozen terms may have."""
+    """Return the largest relative error of sums of a dozen terms."""
     single = matrix.dtype.itemsize <= (8 if matrix.dtype.kind == "c" else 4)
     return 2e-5 if single and not kind.wide else 1e-13
 
@@ -70,7 +70,7 @@ def wide(matrix: Any) -> Any:
 
 
 def like(A: LinearMap) -> Any:
-    """The NumPy dtype of the points of a map."""
+    """Return the NumPy dtype of the points of a map."""
     return to_numpy(A.like).dtype
 
 
@@ -139,7 +139,7 @@ def test_requests_share_a_pass(kind: Kind, A: LinearMap, matrix: Any) -> None:
         close(heights, np.linalg.norm(M, axis=1), tolerance)
 
 
-def test_norms_are_kept(kind: Kind, A: LinearMap, matrix: Any) -> None:
+def test_norms_are_computed_once(kind: Kind, A: LinearMap, matrix: Any) -> None:
     if not kind.shares:
         return
     for norms, axis in ((lambda: A.column_norms, 0), (lambda: A.row_norms, 1)):
@@ -177,7 +177,7 @@ def test_indices_are_checked(kind: Kind, A: LinearMap) -> None:
             ask()
 
 
-def test_nothing_is_changed(kind: Kind, A: LinearMap, matrix: Any) -> None:
+def test_inputs_are_not_changed(kind: Kind, A: LinearMap, matrix: Any) -> None:
     kept, X, Y = matrix.copy(), random(like(A), COLUMNS), random(like(A), ROWS, 2)
     x, y, at = kind.of(X), kind.of(Y), np.array([3, 1])
     A.forward(x)
@@ -185,7 +185,7 @@ def test_nothing_is_changed(kind: Kind, A: LinearMap, matrix: Any) -> None:
     A.read(Forward(x), Adjoint(y))
     if kind.entries:
         A.read(Columns(at), Rows(at))
-        # What comes back belongs to the caller.
+        # The returned arrays are the caller's: they may be overwritten.
         for block in (A.columns([0, 1]), A.rows([0, 1])):
             if isinstance(block, np.ndarray) and block.flags.writeable:
                 block[:] = 7.0

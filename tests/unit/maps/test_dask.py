@@ -1,4 +1,4 @@
-"""dask arrays: each pass is one graph of known size with small results; a lost worker costs no answer."""
+"""dask arrays: a pass is one graph of known size with small results; lost workers do not change answers."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> Computed:
 def test_a_pass_is_one_small_graph(chunks: Any, bands: Any, computed: Computed) -> None:
     A = dask_map(chunks)
     blocks = bands[0] * bands[1]
-    own = len(A.source.to_delayed()[0, 0].dask)  # what makes the blocks, in one graph
+    own = len(A.source.to_delayed()[0, 0].dask)  # the tasks that make the blocks, in one graph
     A.forward(np.ones(60))
     # A check, a visit for each block; a vector for each band of columns; sums; and the answer.
     sums = bands[0] if bands[1] > 1 else 0
     assert computed.tasks == [own + 2 * blocks + bands[1] + sums + 1]
     computed.tasks.clear()
     A.adjoint(Y)
-    # No check any more; dual points for each band of rows; a sum for each band of columns.
+    # No further check; dual points for each band of rows; a sum for each band of columns.
     sums = bands[1] if bands[0] > 1 else 0
     assert computed.tasks == [own + blocks + bands[0] + sums + 1]
     computed.tasks.clear()
@@ -108,7 +108,7 @@ def test_nothing_is_rechunked_or_persisted(monkeypatch: pytest.MonkeyPatch) -> N
     for name in ("rechunk", "persist", "compute"):
         monkeypatch.setattr(da.Array, name, forbidden)
     A = linear_map(source)
-    assert made == [], "nothing is made before a pass"
+    assert made == [], "no block is made before a pass"
     requests = (Forward(np.ones(60)), Columns([5]), Adjoint(Y), Norms(0))
     with counting(Counts()) as counts:
         A.read(*requests)
@@ -117,17 +117,17 @@ def test_nothing_is_rechunked_or_persisted(monkeypatch: pytest.MonkeyPatch) -> N
     A.adjoint(Y)
     assert len(made) == 40
     A.columns([0, 59])
-    assert len(made) == 48, "only the blocks that hold them"
+    assert len(made) == 48, "only the blocks that contain the requested columns"
 
 
-def test_many_bands_are_added_up_a_few_at_a_time() -> None:
+def test_many_bands_are_summed_a_few_at_a_time() -> None:
     A = dask_map((1, 1))
     np.testing.assert_allclose(A.adjoint(Y), M.T @ Y, rtol=1e-12)
     np.testing.assert_allclose(A.forward(np.ones(60)), M.sum(axis=1), rtol=1e-12)
     np.testing.assert_allclose(A.column_norms, np.linalg.norm(M, axis=0), rtol=1e-12)
 
 
-def test_what_dask_arrays_must_be() -> None:
+def test_requirements_on_dask_arrays() -> None:
     with pytest.raises(ValueError, match="Phi has chunks of unknown size: call compute_chunk"):
         unknown = da.from_array(M, chunks=(10, 60))
         linear_map(unknown[unknown[:, 0] > 0.0], "Phi")
@@ -197,7 +197,7 @@ def test_measurements_may_be_a_dask_array() -> None:
 
 
 def fragile_block(marker: str, block_info: Any = None) -> Any:
-    """Make a block; the first time that one of them is made, its worker dies."""
+    """Make a block; the first process that makes the block (0, 7) ends."""
     place = block_info[None]["chunk-location"]
     path = Path(marker)
     if place == (0, 7) and not path.exists():
@@ -207,7 +207,7 @@ def fragile_block(marker: str, block_info: Any = None) -> Any:
 
 
 @pytest.mark.slow
-def test_a_worker_that_dies_in_a_pass_costs_no_answer(tmp_path: Path) -> None:
+def test_a_worker_that_is_killed_in_a_pass_does_not_change_the_answer(tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed", reason="distributed is not installed")
     marker = tmp_path / "died"
     source = da.map_blocks(

@@ -45,13 +45,13 @@ def test_single_precision_data_are_summed_in_the_precision_of_the_dual(
     rough = to_numpy(A.adjoint_exactly(kind.of(single)))
     assert rough.dtype in (np.float32, np.complex64)
     np.testing.assert_allclose(rough, exact, rtol=0, atol=1e-3)
-    assert np.abs(rough - exact).max() > 1e-10, "single precision is seen"
+    assert np.abs(rough - exact).max() > 1e-10, "the result shows the rounding of single precision"
     # The lengths of columns too are summed in double precision.
     lengths = np.linalg.norm(data.astype(np.complex128), axis=0)
     np.testing.assert_allclose(to_numpy(A.column_norms), lengths, rtol=1e-14)
 
 
-def test_answers_stay_in_the_library(kind: Kind) -> None:
+def test_answers_are_in_the_library_of_the_data(kind: Kind) -> None:
     A = linear_map(kind.of(M))
     xp = namespace(A.like)
     products = (A.forward(kind.of(np.ones(70))), A.adjoint_exactly(kind.of(np.ones(50))))
@@ -62,7 +62,7 @@ def test_answers_stay_in_the_library(kind: Kind) -> None:
 def test_nothing_waits_for_the_device_after_the_first_product(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Python numbers, truth values and copies on the host are what a GPU has to be waited for."""
+    """Conversions to Python numbers and truth values, and copies to the host, wait for a GPU."""
     torch = pytest.importorskip("torch", reason="torch is not installed")
     A = linear_map(torch.asarray(M))
     y = torch.ones(50, dtype=torch.float64)
@@ -93,7 +93,7 @@ def test_entries_that_are_not_finite_are_found_before_they_are_used() -> None:
             use(linear_map(torch.asarray(broken), "Phi"))
 
 
-def test_a_product_that_overflows_does_not_accuse_the_matrix() -> None:
+def test_a_product_that_overflows_is_no_error_of_the_matrix() -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
     A = linear_map(torch.full((3, 2), 1e200, dtype=torch.float64))
     assert torch.isinf(A.adjoint(torch.full((3,), 1e200, dtype=torch.float64))).all()
@@ -112,7 +112,7 @@ def test_jax_needs_64_bits() -> None:
         jax.config.update("jax_enable_x64", before)
 
 
-def test_the_checks_are_not_passes_of_their_own(kind: Kind) -> None:
+def test_checks_take_no_additional_passes(kind: Kind) -> None:
     with counting(Counts()) as counts:
         linear_map(kind.of(M)).adjoint(kind.of(np.ones(50)))
     assert counts == Counts(rmatvecs=1, passes=1, bytes_read=M.nbytes)
@@ -122,7 +122,7 @@ def test_the_checks_are_not_passes_of_their_own(kind: Kind) -> None:
 def test_a_sparse_matrix_is_copied_to_the_device_once(
     dtype: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The vectors of a device stay there: only the matrix is copied."""
+    """The vectors stay on the device: only the matrix is copied."""
     torch = pytest.importorskip("torch", reason="torch is not installed")
     dense = np.array([[1.0, 0.0, 2.0], [0.0, -3.0, 0.0]]).astype(dtype)
     if dtype is np.complex128:

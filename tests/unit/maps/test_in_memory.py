@@ -24,7 +24,7 @@ COMPLEX = REAL + 1j * np.random.default_rng(1).standard_normal((5, 3))
 
 
 class BareOperator:
-    """What pylops and others offer: shape, dtype, matvec and rmatvec, no common base class."""
+    """An operator with the interface of pylops: shape, dtype, matvec and rmatvec, without a base class."""
 
     def __init__(self, A: np.ndarray) -> None:
         self.A, self.shape, self.dtype = A, A.shape, A.dtype
@@ -37,7 +37,7 @@ class BareOperator:
 
 
 class UntypedOperator(BareOperator):
-    """One that does not say its dtype."""
+    """An operator without a dtype."""
 
     def __init__(self, A: np.ndarray) -> None:
         self.A, self.shape = A, A.shape
@@ -115,7 +115,7 @@ def test_points_are_of_the_dtype_of_the_map(make):
 @pytest.mark.parametrize("wrap", [None, scipy.sparse.csr_array, BareOperator])
 @pytest.mark.parametrize("data", [REAL, COMPLEX], ids=["real", "complex"])
 def test_points_of_every_library(library: Library, wrap, data):
-    # Sparse matrices and operators are NumPy's; points of another library come back as theirs.
+    # Sparse matrices and operators use NumPy; for points of another library products are in that library.
     A = linear_map(library.of(data) if wrap is None else wrap(to_numpy(library.of(data))))
     x, y = (library.of(_vector(size, data, 4)) for size in (3, 5))
     for product, expected, like in (
@@ -158,7 +158,7 @@ def test_products_are_counted():
     assert counts.factorizations == 1, "the spectrum is computed once"
 
 
-def test_an_operator_spends_one_product_a_column_on_its_matrix():
+def test_the_matrix_of_an_operator_takes_one_product_for_each_column():
     with counting(Counts()) as counts:
         linear_map(BareOperator(REAL)).toarray()
     assert counts.matvecs == 3
@@ -174,7 +174,7 @@ def test_rows(make):
     np.testing.assert_allclose(A.row_norms, np.linalg.norm(COMPLEX, axis=1), rtol=1e-14)
 
 
-def test_entries_given_in_pieces_are_added_up_and_the_original_is_left_alone():
+def test_duplicate_entries_are_summed_and_the_original_is_unchanged():
     pieces = scipy.sparse.csr_array(
         (np.array([1.0, 2.0, 5.0]), np.array([0, 0, 1]), np.array([0, 2, 3])), shape=(2, 2)
     )
@@ -183,7 +183,7 @@ def test_entries_given_in_pieces_are_added_up_and_the_original_is_left_alone():
     assert pieces.nnz == 3
 
 
-def test_nothing_is_copied_or_written_on():
+def test_data_are_neither_copied_nor_overwritten():
     for data in (REAL.copy(), scipy.sparse.csr_array(REAL)):
         A = linear_map(data)
         assert A.source is data
@@ -210,7 +210,7 @@ def test_ranks():
 
 
 def test_small_singular_values_keep_their_digits():
-    # Through A A' nothing would be left of the smallest one: its square is below rounding.
+    # Through A A' the smallest one would be lost: its square is below rounding.
     rng = np.random.default_rng(6)
     U, V = (np.linalg.qr(rng.standard_normal((n, 4)))[0] for n in (4, 7))
     A = linear_map(U @ np.diag([1.0, 1e-3, 1e-6, 1e-9]) @ V.T)
@@ -251,7 +251,7 @@ def test_the_norm_estimate_errs_upwards(seed):
     A = np.random.default_rng(seed).standard_normal((40, 60))
     found = estimate_norm(lambda x: A @ x, lambda y: A.T @ y, np.ones(60))
     assert 0.0 <= found / np.linalg.norm(A, 2) - 1.0 <= 1e-6
-    # A spectrum without a gap at the top does not settle in time, and the residual says so.
+    # For a spectrum without a gap at the top the estimate has not converged, which the residual shows.
     values = np.linspace(0.0, 1.0, 2000)
     start = np.random.default_rng(seed).standard_normal(2000)
     found = estimate_norm(lambda x: values * x, lambda y: values * y, start)
@@ -292,7 +292,7 @@ def test_an_operator_without_adjoint_is_refused():
         linear_map(one_way, "Phi").adjoint(np.ones(2))
 
 
-def test_what_is_known_comes_along():
+def test_known_properties_are_kept():
     A = linear_map(REAL)
     assert math.isfinite(A.singular_range[0])
     with counting(Counts()) as counts:
@@ -302,7 +302,7 @@ def test_what_is_known_comes_along():
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
-def test_large_matrices_are_taken_in_slabs_of_rows(
+def test_large_matrices_are_processed_in_slabs_of_rows(
     dtype: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = np.random.default_rng(0)
@@ -319,7 +319,7 @@ def test_large_matrices_are_taken_in_slabs_of_rows(
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 @pytest.mark.parametrize("of", ["forward", "adjoint", "zeros", "matrix"])
-def test_entries_of_a_large_matrix_are_looked_at_in_its_first_product(
+def test_entries_of_a_large_matrix_are_checked_in_its_first_product(
     of: str, bad: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     matrix = np.ones((5, 4))
@@ -331,7 +331,7 @@ def test_entries_of_a_large_matrix_are_looked_at_in_its_first_product(
     ask: dict[str, Callable[[], Any]] = {
         "forward": lambda: A.forward(np.ones(4)),
         "adjoint": lambda: A.adjoint(np.ones(5)),
-        # Nothing of the entry need be seen in this product.
+        # The entry need not affect this product.
         "zeros": lambda: A.adjoint(np.array([1.0, 1.0, 1.0, 0.0, 1.0])),
         "matrix": lambda: A.matrix,
     }
@@ -339,7 +339,7 @@ def test_entries_of_a_large_matrix_are_looked_at_in_its_first_product(
         ask[of]()
 
 
-def test_a_large_product_that_overflows_is_not_a_fault_of_the_matrix(
+def test_a_large_product_that_overflows_is_no_error_of_the_matrix(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(arrays, "SETTINGS", settings.Settings(many_entries=1))

@@ -1,4 +1,4 @@
-"""Work in threads: results in order, a bounded number in advance, and an end after an error."""
+"""Work in threads: results in order, a limited number of tasks in advance, and no more after an error."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ def test_the_order_is_that_of_the_items_and_threads_do_work_at_the_same_time() -
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
-def test_no_more_is_begun_than_there_are_workers(workers: int) -> None:
+def test_no_more_tasks_are_started_than_there_are_workers(workers: int) -> None:
     begun: list[int] = []
     for taken, n in enumerate(in_order(lambda n: begun.append(n) or n, range(12), workers)):
         assert n == taken
-        # What was taken, and as many as there are workers; alone, nothing is begun before it is needed.
+        # The items taken, and as many more as workers; with one worker no item is started in advance.
         assert len(begun) <= taken + (1 if workers == 1 else 1 + workers)
     assert sorted(begun) == list(range(12))
 
 
-def test_an_error_comes_when_its_turn_has_come_and_ends_the_work() -> None:
+def test_an_error_is_raised_in_order_and_ends_the_work() -> None:
     begun: list[int] = []
 
     def work(n: int) -> int:
@@ -49,7 +49,7 @@ def test_an_error_comes_when_its_turn_has_come_and_ends_the_work() -> None:
     assert max(begun) <= 5
 
 
-def test_work_that_nobody_waits_for_is_not_begun() -> None:
+def test_work_whose_results_are_not_requested_is_not_started() -> None:
     begun: list[int] = []
     results = in_order(lambda n: begun.append(n), range(100), workers=2)
     next(results)

@@ -12,7 +12,7 @@ import pytest
 
 import lopro
 
-#: Makes a file of 128 MB, goes over it, and prints by how much the process grew beside the file.
+#: Makes a file of 128 MB, passes over it, and prints the growth of the process apart from the file.
 MEMORY = """
 import sys
 import numpy as np
@@ -72,7 +72,7 @@ print(grown / A.nbytes)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("kind", ["memmap-C", "memmap-F", "zarr", "h5py"])
 def test_there_is_never_a_second_copy(kind: str, dtype: str, tmp_path: Path) -> None:
-    """A pass holds a block (2 of 128 MB here) or two, what they are converted in, and the answers."""
+    """A pass holds one or two blocks (2 of 128 MB here), buffers for their conversion, and the answers."""
     package = kind.partition("-")[0]
     if package != "memmap":
         pytest.importorskip(package, reason=f"{package} is not installed")

@@ -45,7 +45,7 @@ def test_sigpy() -> None:
     fourier = linear_map(sigpy.linop.FFT((4, 5)))
     assert fourier.shape == (20, 20) and fourier.like.dtype == np.complex128
     adjoint_pair(fourier, np.complex128)
-    # In double precision, although SigPy would make single precision of real numbers.
+    # In double precision, although SigPy would convert real numbers to single precision.
     x = RNG.standard_normal(20)
     expected = np.fft.fftshift(np.fft.fft2(np.fft.ifftshift(x.reshape(4, 5)), norm="ortho"))
     np.testing.assert_allclose(fourier.forward(x), expected.ravel(), rtol=1e-12)
@@ -115,7 +115,7 @@ def test_stochastic_gradients_from_rows_of_an_operator() -> None:
     assert not lopro.objectives.LeastSquares(Products(M), b).stochastic
 
 
-def test_bpdn_through_products_of_ones_own() -> None:
+def test_bpdn_with_user_defined_products() -> None:
     y = M[:, 2] + M[:, 5]
     found = lopro.bpdn(Products(M), y, 0.1, tol=1e-8)
     assert found.success

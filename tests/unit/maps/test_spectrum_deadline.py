@@ -21,7 +21,7 @@ GRAM, EIGEN = 2.0 * ROWS**2 * COLUMNS, EIGH * ROWS**3
 
 
 def in_time_for(operations: float, ask: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Return whether it is computed if time remains for a number of operations, with a stopped clock."""
+    """Return whether the work is done if the time left suffices for some operations, by a stopped clock."""
     monkeypatch.setattr(deadlines, "operations_per_second", lambda: 1.0)
     with using_clock(lambda: 0.0), Deadline(operations).active(), counting(Counts()) as counts:
         try:
@@ -61,7 +61,7 @@ def test_the_speed_of_a_device_is_not_guessed(monkeypatch: pytest.MonkeyPatch) -
     assert not in_time_for(0.0, lambda: linear_map(M).left_gram, monkeypatch)
 
 
-def test_arrays_on_the_host_are_known_as_such() -> None:
+def test_arrays_on_the_host_are_recognised() -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
     assert on_host(M) and on_host(torch.ones(2))
     assert not on_host(torch.ones(2, device="meta"))

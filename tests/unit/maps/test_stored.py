@@ -32,7 +32,7 @@ M = RNG.standard_normal((11, 14))
 
 
 class Watched(Sliced):
-    """Remembers what was read."""
+    """A matrix that records the blocks that are read."""
 
     def __init__(self, matrix: Any) -> None:
         super().__init__(matrix)
@@ -85,7 +85,7 @@ def test_blocks_are_as_large_as_allowed_and_in_the_order_of_storage() -> None:
     columns = StoredMap(Watched(M), chunks=(11, 1), block_bytes=5 * M[:, 0].nbytes)
     columns.adjoint(np.ones(11))
     in_order(columns.source.seen, [(0, 11, 0, 5), (0, 11, 5, 10), (0, 11, 10, 14)])
-    # Bands of columns from top to bottom: their correlations are complete one after the other.
+    # Bands of columns from top to bottom: the correlations of one band after the other are complete.
     tiles = StoredMap(Watched(M), chunks=(4, 7), block_bytes=1)
     tiles.adjoint(np.ones(11))
     order = [(top, min(top + 4, 11), left, left + 7) for left in (0, 7) for top in (0, 4, 8)]
@@ -118,8 +118,8 @@ def test_only_what_is_needed_is_read() -> None:
     assert (counts.passes, counts.bytes_read) == (2, 2 * M.nbytes)
 
 
-def test_of_a_block_only_the_chunks_that_are_needed_are_read() -> None:
-    """Blocks are large where all is read; a few columns come in chunks, neighbours together."""
+def test_only_the_required_chunks_of_a_block_are_read() -> None:
+    """A full pass reads large blocks; a few columns are read by chunks, with adjacent chunks together."""
     A = StoredMap(Watched(M), chunks=(11, 2))
     assert np.array_equal(A.columns([3, 13, 5, 4]), M[:, [3, 13, 5, 4]])
     assert A.source.seen == [(0, 11, 2, 6), (0, 11, 12, 14)]
@@ -130,7 +130,7 @@ def test_of_a_block_only_the_chunks_that_are_needed_are_read() -> None:
     with counting(Counts()) as counts:
         A.columns(np.arange(0, 14, 2))
     assert A.source.seen[3:] == [(0, 11, 0, 14)]
-    assert (counts.passes, counts.bytes_read) == (1, M.nbytes), "all of it is a pass"
+    assert (counts.passes, counts.bytes_read) == (1, M.nbytes), "reading all entries is a pass"
     B = StoredMap(Watched(M), chunks=(2, 14))
     B.rows([10, 1, 2])
     assert B.source.seen == [(0, 4, 0, 14), (10, 11, 0, 14)]
@@ -148,7 +148,7 @@ def test_single_columns_of_a_file_stored_by_columns(tmp_path: Path) -> None:
     assert (counts.passes, counts.bytes_read) == (0, 3 * M[:, 0].nbytes)
 
 
-def test_nothing_is_multiplied_with_zero() -> None:
+def test_columns_with_factor_zero_are_not_read() -> None:
     A = StoredMap(Watched(M), chunks=(2, 2), block_bytes=1)
     np.testing.assert_array_equal(A.forward(np.zeros(14)), np.zeros(11))
     assert A.source.seen == []
@@ -168,7 +168,7 @@ def test_a_part_that_was_read_does_not_make_the_rest_finite() -> None:
     assert (counts.passes, counts.bytes_read) == (1, M.nbytes)
 
 
-def test_numbers_too_large_to_be_added_up_are_finite_all_the_same() -> None:
+def test_finite_numbers_whose_sum_overflows_are_accepted() -> None:
     huge = np.full((300, 300), 1e308)
     with np.errstate(over="ignore"):
         image = StoredMap(huge).forward(np.eye(300)[0])
@@ -180,7 +180,7 @@ def test_numbers_too_large_to_be_added_up_are_finite_all_the_same() -> None:
 )
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_sums_are_in_double_precision_for_all_data(dtype: str, order: Any) -> None:
-    """Blocks larger than what is converted at a time, in both directions."""
+    """Blocks larger than the part converted at a time, in both directions."""
     rng = np.random.default_rng(1)
     shape = (1100, 1200)
     raw = (
@@ -215,13 +215,13 @@ def test_single_precision_would_be_detected() -> None:
     single = data.T @ y.astype(np.float32)
     limit = 1e-14 * 60 * np.abs(exact).max()
     assert np.abs(single - exact).max() > 1e3 * limit
-    # In memory too, where the dual point is in double precision, correlations are.
+    # In memory, too, correlations with a dual point in double precision are in double precision.
     np.testing.assert_allclose(NumPyMap(data).adjoint_exactly(y), exact, rtol=0, atol=limit)
     assert NumPyMap(data).adjoint_exactly(y.astype(np.float32)).dtype == np.float32
 
 
 def test_no_two_blocks_are_read_at_the_same_time() -> None:
-    """A class of a user's own may seek and read."""
+    """A user-defined class may seek and then read."""
 
     class OneReader(Sliced):
         inside = 0
@@ -238,7 +238,7 @@ def test_no_two_blocks_are_read_at_the_same_time() -> None:
     np.testing.assert_allclose(A.adjoint(np.ones(11)), M.sum(axis=0), rtol=1e-13)
 
 
-def test_points_of_other_libraries_come_back_as_theirs() -> None:
+def test_products_with_points_of_other_libraries_are_in_these_libraries() -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
     A = StoredMap(M)
     image = A.forward(torch.ones(14, dtype=torch.float64))
@@ -254,7 +254,7 @@ def test_large_data_are_not_explicit(monkeypatch: pytest.MonkeyPatch) -> None:
         A.matrix  # noqa: B018
 
 
-def test_something_is_called_between_blocks_and_may_stop_a_pass() -> None:
+def test_a_function_is_called_between_blocks_and_may_stop_a_pass() -> None:
     A = StoredMap(Watched(M), chunks=(11, 2), block_bytes=1, workers=1)
     seen: list[int] = []
 
@@ -266,7 +266,9 @@ def test_something_is_called_between_blocks_and_may_stop_a_pass() -> None:
     with counting(Counts()) as counts, pytest.raises(TimeoutError), called_between_blocks(late):
         A.adjoint(np.ones(11))
     assert seen == [1, 2, 3]
-    assert (counts.passes, counts.bytes_read) == (0, 3 * 11 * 2 * 8), "a pass is a whole one"
+    assert (counts.passes, counts.bytes_read) == (0, 3 * 11 * 2 * 8), (
+        "an incomplete pass is not counted"
+    )
     A.adjoint(np.ones(11))
     assert len(seen) == 3
 
@@ -283,13 +285,13 @@ def test_the_time_limit_holds_between_blocks() -> None:
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_a_slice_of_a_memmap_is_one(order: str, tmp_path: Path) -> None:
+def test_a_slice_of_a_memmap_is_a_memmap(order: str, tmp_path: Path) -> None:
     whole = memmap(order)(M, tmp_path)
     part = whole[1::2, 2:9]
     A = linear_map(part)
     assert isinstance(A, MemmapMap)
     np.testing.assert_allclose(A.adjoint(np.ones(5)), M[1::2, 2:9].sum(axis=0), rtol=1e-13)
-    # What was computed from it lies in memory.
+    # Arrays computed from it are in memory.
     assert type(linear_map(whole + 1.0)) is NumPyMap
 
 
@@ -317,7 +319,7 @@ def test_bad_input_is_named(tmp_path: Path) -> None:
         A.adjoint(np.ones((14, 2)))
 
 
-def test_chunks_are_found_out() -> None:
+def test_chunks_are_detected() -> None:
     assert chunks_of(Sliced(M), 1000) == (1, 14)
     assert chunks_of(np.asfortranarray(M), 1000) == (11, 1)
     wide = Sliced(M)
