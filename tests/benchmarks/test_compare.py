@@ -1,4 +1,4 @@
-"""The comparison of all methods at toy size: each runs on every problem or says why not."""
+"""The comparison of all methods at toy size: each runs on every problem or reports why it does not."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ def compare(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
-def test_every_method_runs_or_says_why_not(records: dict[str, Any], problem: str) -> None:
+def test_every_method_runs_or_reports_why_it_does_not(
+    records: dict[str, Any], problem: str
+) -> None:
     curves = {curve["method"]: curve for curve in records[problem]["curves"]}
     assert set(SHORT_NAMES) <= set(curves)
     assert {name: c["failed"] for name, c in curves.items() if c["failed"]} == {}

@@ -71,6 +71,6 @@ def test_the_counts_are_those_of_the_methods(recovery, metric):
 
 
 def test_it_announces_what_runs():
-    said: list[str] = []
-    recovery_race(10, 20, 2, seconds=0.05, say=said.append)
-    assert len(said) == 6 and said[0] == "lopro.bpdn, at most 0.05 s"
+    lines: list[str] = []
+    recovery_race(10, 20, 2, seconds=0.05, say=lines.append)
+    assert len(lines) == 6 and lines[0] == "lopro.bpdn, at most 0.05 s"

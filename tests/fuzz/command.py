@@ -83,13 +83,13 @@ def _case(text: str) -> tuple[str, int]:
 
 def _run(pool: Pool, cases: list[tuple[str, int]], seed: int, options: Any) -> Summary:
     stop = None if options.minutes is None else time.monotonic() + 60.0 * options.minutes
-    summary, said = Summary(), time.monotonic()
+    summary, reported = Summary(), time.monotonic()
     for _, record in pool.run(cases, lambda: stop is None or time.monotonic() < stop):
         summary.add(record)
         if record.fails or options.case:
             print(_line(record), flush=True)
-        if time.monotonic() - said > 30.0:
-            said = time.monotonic()
+        if time.monotonic() - reported > 30.0:
+            reported = time.monotonic()
             print(f"  {len(summary.records)} calls, {len(summary.failures)} failures", flush=True)
             _write(summary, seed, options.json)  # keeps the records of an interrupted run
     _write(summary, seed, options.json)

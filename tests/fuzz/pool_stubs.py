@@ -45,7 +45,7 @@ def report_handler(pipe: Connection, cpu_clock: bool) -> None:
 
 
 def _handler(kind: str, seed: int, announce: Any, judging: Any) -> Record:
-    handler = getattr(signal.getsignal(signal.SIGINT), "__name__", "nobody")
+    handler = getattr(signal.getsignal(signal.SIGINT), "__name__", "none")
     return Record.of(kind, seed, Verdict(Class.CERTIFIED, handler))
 
 

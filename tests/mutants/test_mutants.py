@@ -73,7 +73,7 @@ UNUSED = {"before": "unused = 1", "after": "unused = 2"}
 
 
 @pytest.mark.parametrize(
-    ("changes", "status", "said"),
+    ("changes", "status", "printed"),
     [
         ({}, ALL_WELL, "tests/test_adding.py::test_add"),
         (UNUSED, SURVIVORS, "SURVIVED: sign"),
@@ -85,12 +85,12 @@ UNUSED = {"before": "unused = 1", "after": "unused = 2"}
     ],
     ids=["noticed", "survived", "equivalent", "not-equivalent", "hangs", "broken", "rotten"],
 )
-def test_the_outcomes_of_the_tool(project, capsys, changes, status, said):
+def test_the_outcomes_of_the_tool(project, capsys, changes, status, printed):
     (project / "list" / "all.toml").write_text(listed(**changes), encoding="utf-8")
     source = (project / "src/adding.py").read_text(encoding="utf-8")
-    limit = "3" if said == "too slow" else "300"
+    limit = "3" if printed == "too slow" else "300"
     assert main(["--limit", limit], project, project / "list") == status
-    assert said in capsys.readouterr().out
+    assert printed in capsys.readouterr().out
     assert (project / "src/adding.py").read_text(encoding="utf-8") == source
 
 
@@ -98,7 +98,7 @@ def test_mutants_are_chosen_by_name_and_file(project, capsys):
     (project / "list" / "all.toml").write_text(
         listed() + listed(name="other", **UNUSED), encoding="utf-8"
     )
-    for asked, chosen in ((["-k", "oth"], 1), (["--file", "src/"], 2), ([], 2)):
-        assert main(["--list", *asked], project, project / "list") == ALL_WELL
+    for options, chosen in ((["-k", "oth"], 1), (["--file", "src/"], 2), ([], 2)):
+        assert main(["--list", *options], project, project / "list") == ALL_WELL
         assert f"{chosen} mutants" in capsys.readouterr().out
     assert main(["-k", "nobody"], project, project / "list") == BAD_LIST

@@ -212,6 +212,6 @@ def test_bad_input_is_one_line(tmp_path: Path, capsys, monkeypatch):
     assert "there is no file" in capsys.readouterr().err
     monkeypatch.setattr(job, "find_spec", lambda name: None if name == "matplotlib" else object())
     assert main(["reproduce", "--out", str(tmp_path)]) == 2
-    said = capsys.readouterr().err
-    assert "needs matplotlib" in said and "pip install 'lopro[plot]'" in said
+    printed = capsys.readouterr().err
+    assert "needs matplotlib" in printed and "pip install 'lopro[plot]'" in printed
     assert list(tmp_path.iterdir()) == []

@@ -1,6 +1,6 @@
 """Checks of the claims in a run's history: without known constants only theorems make claims.
 
-A problem usually knows constants that prove a lower bound by themselves, and a claim that is too
+A problem usually has constants that prove a lower bound by themselves, and a claim that is too
 small, or too large by less than that bound, is then not detected. `silent` hides them: the lower bound of
 a run is then unknown, and ``f(x)`` less what its theorem has claimed can be compared with a formula to
 all digits.

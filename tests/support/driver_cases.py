@@ -121,8 +121,8 @@ FLAGS = (
 class Watcher:
     """Wraps a function, forwards everything and counts calls from outside.
 
-    Calls that the function makes to itself do not pass here, so this is what a careful user would
-    count. ``before`` runs before every call, with the name of the oracle.
+    Calls that the function makes to itself do not pass here and are not counted.
+    ``before`` runs before every call, with the name of the oracle.
     """
 
     def _watch(self, target: Any, before: Callable[[str], None] | None = None) -> None:

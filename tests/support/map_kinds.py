@@ -28,7 +28,7 @@ class Kind:
 
     name: str
     make: Callable[[Matrix, Path], Any]
-    #: Packages that it needs, and what is said where they are missing.
+    #: Packages that it needs; tests are skipped where they are missing.
     needs: tuple[str, ...] = ()
     #: Converts NumPy vectors into the library of the map.
     of: Callable[[Matrix], Any] = np.asarray

@@ -16,7 +16,7 @@ __all__ = ["t7", "t8"]
 def t7() -> Known:
     """T7: basis pursuit denoising with the identity: a soft threshold.
 
-    sigma is not in closed form here; Thm CS only says that there is one.
+    Thm CS proves that sigma exists, but gives no closed form.
     """
     y = np.array([2.0, -1.4, 0.9, 0.3, -0.1, 0.05])
     s = 0.5

@@ -65,7 +65,7 @@ class SectionComparison:
 
 
 def set_apart(sections: list[SectionComparison], others: list[SectionComparison]) -> None:
-    """Make notes of differences in traces that also differ in the other comparison, by rounding alone."""
+    """Move differences to `sensitive` where the trace also differs in the other comparison, by rounding."""
     sensitive = {(s.name, line.partition(": ")[0]) for s in others for line in s.different}
     for s in sections:
         for line in list(s.different):

@@ -36,7 +36,7 @@ def constraint_text(member: Set, script: Script, scipy: bool) -> str:
 
 
 def seen_as(member: Set, scipy: bool) -> Set:
-    """Return a set as the library sees it: where SciPy has callables only, nothing else is known of it."""
+    """Return a set in the form the library receives: callables alone, where SciPy has no other form."""
     if scipy and isinstance(member, ResidualBall) and member.sigma > 0.0 and not member.untyped:
         return replace(member, form="callable")
     return member

@@ -71,7 +71,7 @@ class Set:
 
 @dataclass(frozen=True)
 class Polyhedron(Set):
-    """``C x <= b`` and ``E x = e``; the library is handed equations as two rows with opposite signs."""
+    """``C x <= b`` and ``E x = e``; the library receives equations as two rows with opposite signs."""
 
     C: Array
     b: Array

@@ -71,7 +71,7 @@ class Summary:
         ]
 
     def by_label(self) -> list[tuple[str, str, int, str]]:
-        """Return ``(class, label, how often, an example)`` of all failures, the most frequent first."""
+        """Return ``(class, label, count, example)`` of all failures, the most frequent first."""
         found: Counter[tuple[str, str]] = Counter((r.verdict, r.label) for r in self.failures)
         example = {(r.verdict, r.label): r.name for r in reversed(self.failures)}
         return [(*key, count, example[key]) for key, count in found.most_common()]

@@ -17,7 +17,7 @@ from fuzz.metric.problem import MetricProblem
 
 __all__ = ["judge_metric"]
 
-#: Values below this share of ``f(0)`` count as zero, says the documentation of the gap.
+#: Values below this share of ``f(0)`` count as zero, by the documentation of the gap.
 _NEGLIGIBLE = 1e-9
 _REFERENCE = 1e-6
 

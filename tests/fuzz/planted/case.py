@@ -32,7 +32,7 @@ __all__ = [
     "program_case",
 ]
 
-#: What CVXPY says, in the library's words.
+#: The library's names of CVXPY's statuses.
 _STATUSES = {"infeasible": "INFEASIBLE", "unbounded": "UNBOUNDED", "optimal": "CONVERGED"}
 
 

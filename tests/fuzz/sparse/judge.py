@@ -174,7 +174,7 @@ class _Judge:
         return max(proved(column, nu) for nu in duals)
 
     def _empty(self) -> Verdict:
-        """Look for a feasible point of a set that is said to be empty."""
+        """Look for a feasible point of a set that is claimed to be empty."""
         column = self.column
         points = [least_residual(column), self.reference.x]
         points += [] if self.options.planted is None else [self.options.planted]
