@@ -1,4 +1,4 @@
-"""Five judges on 1000 random sublevel sets that are known only by values and subgradients."""
+"""Five checks of projections onto 1000 random sublevel sets given by values and subgradients."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class Case:
     inside: Any
     x: Any
     #: The result of another method.
-    twin: Callable[[Any], Any]
+    reference: Callable[[Any], Any]
 
     def project(self, x: Any) -> Any:
         return project_sublevel(x, self.value, self.slope, smooth=self.smooth)
 
 
-def ellipsoid_twin(A: Any, y: Any, sigma: float) -> Callable[[Any], Any]:
+def ellipsoid_reference(A: Any, y: Any, sigma: float) -> Callable[[Any], Any]:
     """Bisection on the multiplier of |A z - y|^2 <= sigma^2 with dense solves."""
 
-    def twin(x: Any) -> Any:
+    def reference(x: Any) -> Any:
         if np.linalg.norm(A @ x - y) <= sigma:
             return x
         low, high = -40.0, 60.0
@@ -50,13 +50,13 @@ def ellipsoid_twin(A: Any, y: Any, sigma: float) -> Callable[[Any], Any]:
             low, high = (middle, high) if np.linalg.norm(A @ z - y) > sigma else (low, middle)
         return z
 
-    return twin
+    return reference
 
 
-def l1_twin(radius: float) -> Callable[[Any], Any]:
+def l1_reference(radius: float) -> Callable[[Any], Any]:
     """Bisection on the threshold."""
 
-    def twin(x: Any) -> Any:
+    def reference(x: Any) -> Any:
         low, high = 0.0, float(np.abs(x).max())
         if np.abs(x).sum() <= radius:
             return x
@@ -65,7 +65,7 @@ def l1_twin(radius: float) -> Callable[[Any], Any]:
             low, high = (t, high) if np.maximum(np.abs(x) - t, 0.0).sum() > radius else (low, t)
         return np.sign(x) * np.maximum(np.abs(x) - high, 0.0)
 
-    return twin
+    return reference
 
 
 def make(seed: int) -> Case:
@@ -82,7 +82,7 @@ def make(seed: int) -> Case:
             True,
             np.linalg.solve(A, y),
             x,
-            ellipsoid_twin(A, y, s),
+            ellipsoid_reference(A, y, s),
         )
     if kind == 1:  # the same through a norm, which has a kink at the centre
         A, y = rng.standard_normal((d, d)) + np.eye(d), rng.standard_normal(d)
@@ -93,12 +93,12 @@ def make(seed: int) -> Case:
             False,
             np.linalg.solve(A, y),
             x,
-            ellipsoid_twin(A, y, s),
+            ellipsoid_reference(A, y, s),
         )
     if kind == 2:  # the l1 ball: kinks everywhere that matters
         R = 0.1 + rng.exponential()
         return Case(
-            lambda z: float(np.abs(z).sum()) - R, np.sign, False, np.zeros(d), x, l1_twin(R)
+            lambda z: float(np.abs(z).sum()) - R, np.sign, False, np.zeros(d), x, l1_reference(R)
         )
     low, high = -rng.random(d), rng.random(d)  # a box by its largest violation
 
@@ -119,7 +119,7 @@ def make(seed: int) -> Case:
 
 
 @pytest.mark.parametrize("block", range(10))
-def test_judges_one_to_four(block: int) -> None:
+def test_feasibility_optimality_and_a_reference(block: int) -> None:
     for seed in range(block, CASES, 10):
         case, rng = make(seed), np.random.default_rng(40_000 + seed)
         p = case.project(case.x)
@@ -131,7 +131,7 @@ def test_judges_one_to_four(block: int) -> None:
         assert_optimal(case.x, p, [case.inside, edge, 0.5 * (case.inside + edge)])
         for z in (case.inside, edge):
             assert_stands_still(case.project, z, 0.0)
-        assert np.linalg.norm(p - case.twin(case.x)) <= 1e-8 * size(case.x, p), seed
+        assert np.linalg.norm(p - case.reference(case.x)) <= 1e-8 * size(case.x, p), seed
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -177,15 +177,15 @@ def test_large_smooth_problem_uses_products_only(rng: Any) -> None:
     p = project_sublevel(
         x, lambda z: float(np.sum(scale * z**2)) - 1.0, lambda z: 2.0 * scale * z, smooth=True
     )
-    twin = ellipsoid_twin(np.diag(np.sqrt(scale)), np.zeros(d), 1.0)(x)
-    assert np.linalg.norm(p - twin) <= 1e-8 * size(x)
+    reference = ellipsoid_reference(np.diag(np.sqrt(scale)), np.zeros(d), 1.0)(x)
+    assert np.linalg.norm(p - reference) <= 1e-8 * size(x)
 
 
 def test_smooth_flag_is_not_trusted_blindly() -> None:
     """A kink declared smooth: Newton's method fails, and cuts compute the projection."""
     x = np.array([3.0, 1.0, -2.0])
     p = project_sublevel(x, lambda z: float(np.abs(z).sum()) - 1.0, np.sign, smooth=True)
-    assert np.linalg.norm(p - l1_twin(1.0)(x)) <= 1e-9
+    assert np.linalg.norm(p - l1_reference(1.0)(x)) <= 1e-9
 
 
 @pytest.mark.parametrize("smooth", [False, True])

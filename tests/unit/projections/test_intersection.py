@@ -1,4 +1,4 @@
-"""Five judges on 1000 random intersections: Dykstra's method and the outer approximation."""
+"""Five checks of projections onto 1000 random intersections: Dykstra's method and the outer approximation."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def make(seed: int) -> Case:
     return Case(y, sigma, a, beta, y + rng.standard_normal(d) * 10.0 ** rng.uniform(-1, 1.5))
 
 
-def twin(case: Case) -> Any:
+def reference(case: Case) -> Any:
     """Three cases by hand: the ball alone, the half-space alone, or the sphere where they meet."""
     a, unit = case.a, case.a / np.linalg.norm(case.a)
     away = case.x - case.y
@@ -85,7 +85,7 @@ def twin(case: Case) -> Any:
 
 
 @pytest.mark.parametrize("block", range(5))
-def test_judges_one_to_four(block: int) -> None:
+def test_feasibility_optimality_and_a_reference(block: int) -> None:
     for seed in range(block, CASES, 5):
         case, rng = make(seed), np.random.default_rng(50_000 + seed)
         constraint = case.constraint
@@ -98,7 +98,7 @@ def test_judges_one_to_four(block: int) -> None:
         assert_optimal(case.x, p, [case.inside, edge])
         assert_stands_still(constraint.project, case.inside, 0.0)
         assert_stands_still(constraint.project, edge, 1e-12)
-        gap = np.linalg.norm(p - twin(case))
+        gap = np.linalg.norm(p - reference(case))
         assert gap <= 1e-11 * size(case.x), (seed, gap)
 
 

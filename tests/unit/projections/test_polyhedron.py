@@ -1,4 +1,4 @@
-"""Five judges on 1000 random polyhedra, degenerate ones included, and the errors of empty ones."""
+"""Five checks of projections onto 1000 random polyhedra, some degenerate, and the errors of empty ones."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def make(seed: int, d: int | None = None, m: int | None = None) -> Case:
     return Case(C, b, z, z + rng.standard_normal(d) * 10.0 ** rng.uniform(-2, 3))
 
 
-def twin(case: Case) -> Any:
+def reference(case: Case) -> Any:
     """Try every set of at most d rows as equations; the nearest feasible point is the projection."""
     if case.excess(case.x) <= 0.0:
         return case.x
@@ -103,7 +103,7 @@ def twin(case: Case) -> Any:
 
 
 @pytest.mark.parametrize("block", range(5))
-def test_judges_one_to_three(block: int) -> None:
+def test_feasibility_and_optimality(block: int) -> None:
     for seed in range(block, CASES, 5):
         case, rng = make(seed), np.random.default_rng(30_000 + seed)
         H = case.halfspaces
@@ -136,11 +136,11 @@ def test_the_step_is_a_combination_of_active_rows(block: int) -> None:
 
 
 @pytest.mark.parametrize("block", range(5))
-def test_slow_twin(block: int) -> None:
+def test_slow_reference(block: int) -> None:
     for seed in range(block, CASES, 5):
         rng = np.random.default_rng(seed)
         case = make(seed, d=int(rng.integers(2, 4)), m=int(rng.integers(1, 6)))
-        p, q = project_polyhedron(case.x, case.halfspaces), twin(case)
+        p, q = project_polyhedron(case.x, case.halfspaces), reference(case)
         assert np.linalg.norm(p - q) <= 1e-8 * size(case.x), seed
 
 

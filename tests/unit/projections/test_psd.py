@@ -1,4 +1,4 @@
-"""Five judges on 1000 random symmetric and Hermitian matrices, and the partial eigenvalue solver."""
+"""Five checks of projections of 1000 symmetric and Hermitian matrices, and partial eigendecompositions."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def members(rng: np.random.Generator, X: Any) -> list[Any]:
     return [scale * (B @ B.conj().T) / d for B in (full, thin)] + [0.0 * X]
 
 
-def twin(X: Any) -> Any:
+def reference(X: Any) -> Any:
     """(X + |X|) / 2 with the modulus from a singular value decomposition."""
     _, S, Vh = np.linalg.svd(X)
     return 0.5 * (X + (Vh.conj().T * S) @ Vh)
 
 
 @pytest.mark.parametrize("block", range(4))
-def test_judges_one_to_four(block: int) -> None:
+def test_feasibility_optimality_and_a_reference(block: int) -> None:
     for seed in range(block, CASES, 4):
         X, rng = make(seed), np.random.default_rng(20_000 + seed)
         P = project_psd(X)
@@ -72,7 +72,7 @@ def test_judges_one_to_four(block: int) -> None:
         assert_optimal(X, P, members(rng, X), tol=1e-13)
         for Z in members(rng, X):
             assert_stands_still(project_psd, 0.5 * (Z + Z.conj().T), 1e-14)
-        assert np.linalg.norm(P - twin(X)) <= 1e-13 * scale, seed
+        assert np.linalg.norm(P - reference(X)) <= 1e-13 * scale, seed
 
 
 @pytest.mark.parametrize("seed", range(30))

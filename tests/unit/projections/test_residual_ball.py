@@ -1,4 +1,4 @@
-"""Five judges on 1000 random residual balls, and properties of this projection."""
+"""Five checks of projections onto 1000 random residual balls, and properties of this projection."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def rounding(case: Case) -> float:
     return 1e-14 * largest
 
 
-def twin(case: Case) -> Any:
+def reference(case: Case) -> Any:
     """Bisection on the multiplier, each time a dense least-squares problem."""
     if case.residual(case.x) <= case.sigma:
         return case.x
@@ -114,7 +114,7 @@ def project(case: Case, x: Any) -> Any:
 
 
 @pytest.mark.parametrize("block", range(10))
-def test_judges_one_to_three(block: int) -> None:
+def test_feasibility_and_optimality(block: int) -> None:
     for seed in range(block, CASES, 10):
         case, rng = make(seed), np.random.default_rng(10_000 + seed)
         p = project(case, case.x)
@@ -128,10 +128,10 @@ def test_judges_one_to_three(block: int) -> None:
 
 
 @pytest.mark.parametrize("block", range(10))
-def test_slow_twin(block: int) -> None:
+def test_slow_reference(block: int) -> None:
     for seed in range(block, CASES, 10):
         case = make(seed)
-        gap = np.linalg.norm(project(case, case.x) - twin(case))
+        gap = np.linalg.norm(project(case, case.x) - reference(case))
         assert gap <= 2e-9 * size(case.x), (seed, gap)
 
 

@@ -1,4 +1,4 @@
-"""Judges on random points for the simplex, the l1 ball and the spectrahedron."""
+"""Projections of random points onto the simplex, the l1 ball and the spectrahedron."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def corners(d: int, total: float, rng: np.random.Generator) -> list[Any]:
     return [*(total * np.eye(d)), *(total * rng.dirichlet(np.ones(d), 5))]
 
 
-def twin(x: Any, total: float) -> Any:
+def reference(x: Any, total: float) -> Any:
     """The threshold from a root finder instead of from sorting."""
 
     def missing(t: float) -> float:
@@ -79,7 +79,7 @@ def test_simplex(equality: bool) -> None:
         for z in members:
             assert_stands_still(project, z, 1e-14)
         if equality:
-            assert np.linalg.norm(p - twin(x, total)) <= 1e-12 * (total + np.linalg.norm(x))
+            assert np.linalg.norm(p - reference(x, total)) <= 1e-12 * (total + np.linalg.norm(x))
 
 
 @pytest.mark.parametrize("is_complex", [False, True])

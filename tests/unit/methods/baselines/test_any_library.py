@@ -1,4 +1,4 @@
-"""Baselines that step on their own keep the array library, the precision and the caller's arrays."""
+"""Baselines with steps of their own keep the array library, the precision and the caller's arrays."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_complex_points(method: Any) -> None:
     start = np.array([0.2 - 0.1j, 0.3 + 0.2j])
     result = lopro.solve(lopro.Problem(SquaredDistance(z), ball), start, method, tol=0)
     assert result.x.dtype == complex
-    # A hinge of weight 2 is too light for OPGD here, but the nearest point forgives it.
+    # A hinge of weight 2 is below the threshold of OPGD here, but sufficient for the nearest point.
     assert result.x == pytest.approx(np.array([0.6 + 0.8j, 0.0j]), abs=0.15)
 
 

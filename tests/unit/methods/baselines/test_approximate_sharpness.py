@@ -1,4 +1,4 @@
-"""Restarts under approximate sharpness: the rate of a right guess, whatever the others do."""
+"""Restarts under approximate sharpness: the rate of a right guess, independent of the others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def smooth_half_space():
 
 
 class TooShort(ApproximateSharpness):
-    """Assumes solutions thirty times nearer than its constants say."""
+    """Assumes solutions thirty times nearer than its constants imply."""
 
     def cost(self, plan: Any, cell: SharpnessCell) -> int:
         assert plan.setting is not None
@@ -37,14 +37,14 @@ class TooShort(ApproximateSharpness):
 
 
 def right(known: Any, cell: SharpnessCell, scale: float) -> bool:
-    """Whether a guess is covered by the theorem."""
+    """Return whether a guess satisfies the assumptions of the theorem."""
     alpha, beta = known.sigma ** (-1.0 / known.theta), 1.0 / known.theta
     return cell.alpha(scale) <= alpha and cell.beta / 2.0 < beta <= cell.beta
 
 
 @dataclass
-class Watched:
-    """A schedule that keeps what another one remembers, plan by plan."""
+class RecordedStates:
+    """A schedule that records the state of another one with each plan."""
 
     schedule: Any
     searches: list[Any] = field(default_factory=list)
@@ -65,7 +65,9 @@ class Watched:
 def run(make: Any, kind: type[ApproximateSharpness], solver: Any, **arguments: Any) -> Any:
     """Return the problem, the candidates, the searches that led to them, and the result."""
     known = make()
-    schedule = Watched(kind(solver, eps0=known.eps0, radius=1.1 * known.distance, **arguments))
+    schedule = RecordedStates(
+        kind(solver, eps0=known.eps0, radius=1.1 * known.distance, **arguments)
+    )
     scheme = LoPNAG(schedule) if isinstance(solver, AcceleratedSolver) else LoPGD(schedule)
     recorded = Recorded(scheme)
     result = lopro.solve(known.problem, known.x0, recorded, tol=0.0)
@@ -74,7 +76,7 @@ def run(make: Any, kind: type[ApproximateSharpness], solver: Any, **arguments: A
 
 
 def worst_guess(make: Any, kind: type[ApproximateSharpness], solver: Any) -> tuple[float, int]:
-    """Return the worst ``best gap / (eps0 / 2^U)`` of right guesses, and how many restarts these had."""
+    """Return the worst ``best gap / (eps0 / 2^U)`` of right guesses, and their number of restarts."""
     known, epochs, searches, _ = run(make, kind, solver, restarts=400, budget=40_000)
     scale = known.eps0 / (1.1 * known.distance)
     best, worst, count = known.eps0, 0.0, 0
@@ -102,11 +104,11 @@ def test_a_right_guess_halves_the_gap_with_every_restart(make, solver):
 
 
 @pytest.mark.parametrize(("make", "solver"), [CASES[0], CASES[3]])
-def test_with_too_few_steps_it_does_not(make, solver):
+def test_with_too_few_steps_the_gap_does_not_halve(make, solver):
     """Negative control: the same guesses, at a fraction of the steps they require."""
 
     class Only(TooShort):
-        """Right guesses alone, so that no other one can help out."""
+        """Right guesses alone, so that no other one lowers the gap."""
 
         @property
         def cells(self) -> Any:
@@ -120,12 +122,12 @@ def test_with_too_few_steps_it_does_not(make, solver):
 
 
 def test_turns_are_taken_by_weighted_cost():
-    """The price of the guess whose turn it is never falls, and no guess gets more than its share."""
+    """The weighted cost of the chosen guess never decreases, and none exceeds that of the last one."""
     _, epochs, searches, _ = run(t1, ApproximateSharpness, SubgradientSolver(), restarts=200)
-    prices = [s.cell.weight * s.cost[s.cell] for s in searches]
-    assert all(b >= a for a, b in pairwise(prices))
+    costs = [s.cell.weight * s.cost[s.cell] for s in searches]
+    assert all(b >= a for a, b in pairwise(costs))
     for cell, cost in searches[-1].cost.items():
-        assert cost * cell.weight <= prices[-1]
+        assert cost * cell.weight <= costs[-1]
     assert searches[-1].total == sum(e.plan.steps for e in epochs)
 
 
@@ -184,7 +186,7 @@ def test_budgets():
     assert result.iterations <= 300 and result.status is Status.SCHEDULE_DONE
 
 
-def test_a_spent_budget_of_projections_ends_it():
+def test_a_spent_budget_of_projections_ends_the_run():
     check_one_projection(LoPGD(ApproximateSharpness()))
 
 

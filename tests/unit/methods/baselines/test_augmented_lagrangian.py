@@ -34,10 +34,10 @@ def multipliers(known: Any, method: AugmentedLagrangian) -> tuple[list[Any], lis
 
 
 def gaps_on_a_line(a: float, b: float, z: float, method: AugmentedLagrangian) -> list[float]:
-    """``min (x - z)^2 / 2`` for ``a x <= a b`` by hand: what the multipliers of the stages leave unproved.
+    """``min (x - z)^2 / 2`` for ``a x <= a b`` by hand: the gaps of the multipliers of the stages.
 
     The distance e of ``a u`` from its limit ``z - b`` shrinks by ``1 + beta a^2``, and the residual is
-    ``|u_new - u| / beta``; beta grows where that has not fallen to a part of the last one.
+    ``|u_new - u| / beta``; beta grows where the residual has not decreased by a factor.
     """
     beta, e, last, found = method.stiffness, z - b, np.inf, []
     for _ in range(method.stages):
@@ -61,7 +61,7 @@ def test_stages_on_a_line_are_those_by_hand(a: float, stiffness: float) -> None:
 
 
 def fejer_ratio(make: Any, method: AugmentedLagrangian) -> float:
-    """Return the worst ``|u_(k+1) - u*| / |u_k - u*|``, as long as there is something left."""
+    """Return the worst ``|u_(k+1) - u*| / |u_k - u*|``, while the distance is above 1e-7."""
     known, u = make(), image_multiplier(make())
     found, _ = multipliers(known, method)
     left = [float(np.linalg.norm(v - u)) for v in found]
@@ -83,11 +83,11 @@ def dual_ratio(make: Any, method: AugmentedLagrangian) -> float:
 
 
 @pytest.mark.parametrize("make", KNOWN)
-def test_multipliers_come_nearer_and_the_dual_value_obeys_its_bound(make):
+def test_the_distance_of_multipliers_decreases_and_the_dual_value_satisfies_its_bound(make):
     assert fejer_ratio(make, SLOW) <= 1.0 + 1e-6
     ratio = dual_ratio(make, SLOW)
     assert ratio <= 1.0
-    # Not so loose that nothing could break it; on T4 the dual has one point and is solved at once.
+    # The bound is not arbitrarily loose; on T4 the dual has one point and is solved at once.
     assert ratio >= 1e-2 or make is t4
 
 
@@ -110,7 +110,7 @@ def test_multipliers_moved_too_far_break_both():
 
 
 def test_multipliers_that_stay_break_the_dual_bound():
-    """Negative control: without the update it is a penalty method, whose dual value stops rising."""
+    """Negative control: without the update it is a penalty method, whose dual value stops increasing."""
 
     class Still(AugmentedLagrangian):
         def following(self, stage):
@@ -178,7 +178,7 @@ def test_missing_properties_are_named_and_parameters_checked():
             AugmentedLagrangian(**bad)
 
 
-def test_budgets_end_it():
+def test_budgets_end_the_run():
     known = t4()
     result = lopro.solve(known.problem, known.x0, AugmentedLagrangian(), tol=0.0, max_projections=2)
     assert (result.status, result.counts.projections) == (Status.MAX_PROJECTIONS, 2)

@@ -37,14 +37,14 @@ class Polytope:
         V = np.linalg.qr(np.random.default_rng(5).standard_normal((len(z), len(z))))[0]
         P = (V * np.linspace(self.mu, self.L, len(z))) @ V.T
         self.problem = Problem(Quadratic(0.5 * (P + P.T), -P @ z), constraint)
-        #: A point whose gradient points to a corner that the solution is not made of.
+        #: A point whose gradient selects a corner that is not in the face of the solution.
         self.start = z + np.linalg.solve(P, slope)
         self.corner = constraint.linear_minimizer(slope)
         self.eccentricity = (pyramidal_width / diameter) ** 2
         self.best = lopro.solve(self.problem, tol=1e-13, max_iter=100_000).certificate.lower_bound
 
     def rho(self, method: Any) -> float:
-        """The theorem's share of the error that a good step takes away."""
+        """Return the share of the error that a good step removes, by the theorem."""
         rho = self.mu * self.eccentricity / self.L
         return min(0.5, rho) if method is PairwiseFrankWolfe else rho / 4.0
 
@@ -99,7 +99,7 @@ def test_linear_convergence(method: Any, rule: Any, make: Any, monkeypatch: Any)
 
 @pytest.mark.parametrize("make", [cube, simplex])
 def test_the_plain_method_is_not_linear(make: Any) -> None:
-    """The same check turns down steps that only go towards corners."""
+    """Negative control: the same check rejects steps that only move towards corners."""
     known, T = make(), 4000
     values = values_along(known.problem, FrankWolfe(report=1), T, known.corner)
     rho = known.rho(AwayStepFrankWolfe)
@@ -124,7 +124,7 @@ def test_lasso_on_the_l1_ball(method: Any, rng: Any) -> None:
     outside = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(A @ v - b)), [cp.norm1(v) <= 0.7])
     assert result.success
     assert result.fun == pytest.approx(outside.solve(cp.CLARABEL), abs=1e-6)
-    # Weights that rest on few vertices give a sparse point, and the same point as its vertices.
+    # Few vertices with positive weights make a sparse point, equal to their combination.
     assert np.count_nonzero(np.abs(result.x) > 1e-9) < 20
 
 
@@ -140,7 +140,7 @@ def test_one_linear_minimisation_per_iteration_and_one_to_start(method: Any, rng
     assert result.certificate_counts.linear_minimizations == len(result.history) == 3
     assert calls() == T + 1 + 3
     assert result.counts.projections == projections() == 0
-    # Images of vertices that are held already are not computed again.
+    # Images of vertices in the active set are not computed again.
     assert result.counts.matvecs <= T + 2
 
 
@@ -163,7 +163,7 @@ def test_the_active_set_is_a_convex_combination(pairwise: bool, rng: Any) -> Non
 
 
 @every_method
-def test_what_does_not_fit_is_named(method: Any) -> None:
+def test_unsupported_problems_are_named(method: Any) -> None:
     problem = Problem(SquaredDistance(np.eye(3)), Spectrahedron(3))
     with pytest.raises(MissingCapabilityError, match="infinitely many extreme points"):
         lopro.solve(problem, method=method())

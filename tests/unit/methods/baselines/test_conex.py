@@ -83,22 +83,22 @@ class Far(ExtrapolatedDescent):
 
 
 class Backwards(ExtrapolatedDescent):
-    """Extrapolates into the past."""
+    """Extrapolates in the opposite direction."""
 
     def extrapolated(self, state: Any) -> float:
         return 2.0 * state.ell_before - state.ell
 
 
 @pytest.mark.parametrize("descent", [Short, Far, Backwards])
-def test_with_another_extrapolation_it_does_not(descent):
+def test_with_another_extrapolation_the_inequality_fails(descent):
     """Negative control: with the longest steps allowed no other extrapolation converges."""
     ratios = [saddle_ratio(make, descent, careful=1.01) for make in (t1, smooth_half_space)]
     assert max(ratios) > 1.2
 
 
 @dataclass
-class Twin:
-    """The method written down anew, in the ball of radius D around the start: what it returns."""
+class Reference:
+    """A plain implementation in the ball of radius D around the start, and its result."""
 
     known: Any
     T: int
@@ -128,34 +128,34 @@ class Twin:
 
 @pytest.mark.parametrize("T", [1, 2, 7, 400])
 @pytest.mark.parametrize("make", [t2, t4, norm_ball, t5, t6_box, t6_ellipsoid])
-def test_it_is_equal_to_a_naive_twin(make, T):
+def test_it_equals_a_plain_implementation(make, T):
     """Point and claim; T4 and T6 with ``G_c`` on the ball, where the squared residual has one."""
     known = make()
     if math.isinf(known.Gc):
         ball = Ball(known.x0, known.distance)
         known = replace(known, Gc=known.constraint.lipschitz(ball).value)
-    twin = Twin(known, T)
+    reference = Reference(known, T)
     method = ConEx(T, known.constants, known.distance)
-    result = check_claims(known, method, [twin.claim])
-    assert result.x == pytest.approx(twin.x, rel=1e-9, abs=1e-11)
+    result = check_claims(known, method, [reference.claim])
+    assert result.x == pytest.approx(reference.x, rel=1e-9, abs=1e-11)
 
 
 @pytest.mark.parametrize("T", [50, 1000, 5000])
 @pytest.mark.parametrize("make", [norm_ball, t5])
-def test_its_multipliers_prove_what_the_linearised_constraints_add_up_to(make, T):
+def test_its_multipliers_prove_the_bound_of_the_averaged_linearised_constraints(make, T):
     """For ``f = a x``: ``-mean y_t (<g_t, x_t> - c(x_t)) - |a + mean y_t g_t| R``, R that of the set."""
     known = make()
-    twin = Twin(known, T)
+    reference = Reference(known, T)
     result = lopro.solve(known.problem, known.x0, ConEx(T, known.constants, known.distance), tol=0)
     radius = known.constraint.radius().value
-    slope = known.objective.subgradient(known.x0) + twin.direction
-    proved = -twin.support - float(np.linalg.norm(slope)) * radius
-    assert result.fun - twin.claim < proved <= known.optimum  # or the claim would hide it
+    slope = known.objective.subgradient(known.x0) + reference.direction
+    proved = -reference.support - float(np.linalg.norm(slope)) * radius
+    assert result.fun - reference.claim < proved <= known.optimum  # otherwise the claim is larger
     assert result.certificate.lower_bound == pytest.approx(proved, rel=1e-9)
 
 
 def bound_ratio(make: Any, T: int) -> float:
-    """Return the gap after T iterations and one projection over the claim the run has made of it."""
+    """Return the gap after T iterations and one projection over the bound that the run claims for it."""
     known = make()
     recorded = Recorded(ConEx(T))
     result = lopro.solve(known.problem, known.x0, recorded, tol=0.0)
@@ -198,7 +198,7 @@ def test_one_projection_by_both_counts(feasible):
 
 
 def test_it_agrees_with_cvxpy():
-    """As far as the rate lets it come: to 1/20 in general, to 1/200 where the constants are kind."""
+    """To the accuracy of its rate: 1/20 in general, 1/200 for small constants."""
     general = (
         "distance/box/",
         "matrix_distance/cone/",
@@ -239,7 +239,7 @@ def test_library_and_budgets_are_kept():
     check_library_and_iterations(ConEx(), 300)
 
 
-def test_a_spent_budget_of_projections_ends_it():
+def test_a_spent_budget_of_projections_ends_the_run():
     check_one_projection(ConEx(20))
 
 

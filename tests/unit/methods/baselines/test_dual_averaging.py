@@ -21,7 +21,7 @@ from lopro.penalties.penalised import Penalised
 
 
 def bound_after(inner: DualAveraging, T: int, D: float) -> float | None:
-    """Return what the algorithm claims after T steps on T1."""
+    """Return the bound that the algorithm claims after T steps on T1."""
     known = t1()
     F = penalised(known, Hinge(2.0))
     state = inner.init(F, known.x0, np.random.default_rng(0))
@@ -39,7 +39,7 @@ def test_the_bound_is_that_of_the_theorem(L: float, M: float, T: int) -> None:
     assert bound_after(DualAveraging(beta, L, M), T, D) == pytest.approx(expected, rel=1e-14)
 
 
-def test_nothing_is_claimed_from_samples_from_estimates_and_before_the_first_step() -> None:
+def test_nothing_is_claimed_for_samples_for_estimates_and_before_the_first_step() -> None:
     assert bound_after(DualAveraging(11.0, 0.0, 3.0), 0, 1.0) is None
     assert bound_after(DualAveraging(11.0, 0.0, 3.0, certain=False), 4, 1.0) is None
     known = t1()
@@ -60,7 +60,7 @@ def test_balanced_is_the_beta_of_the_least_bound(T: int) -> None:
         lambda s: bound(math.exp(s)), bounds=(-5, 20), method="bounded", options={"xatol": 1e-9}
     )
     found = DualAveraging.balanced(L, M, D, T)
-    # The minimum is flat: its place is known to the root of what its value is known to.
+    # At a flat minimum, the error of the minimiser is the square root of that of the value.
     assert found.beta == pytest.approx(2.0 * L + math.exp(best.x), rel=1e-5)
     assert bound_after(found, T, D) == pytest.approx(best.fun, rel=1e-12)
 
@@ -84,13 +84,13 @@ def test_dual_averaging_obeys_its_bound_for_all_comparators(rng: np.random.Gener
     M = 2.0 * 2.0 * known.zeta * known.Gc
     right = DualAveraging.balanced(known.Lf, M, known.distance, 300)
     assert dual_averaging_ratio(right, F, known.x0, 300, points) <= 1.0
-    # beta below 2 L, and the bound that rests on it is false.
+    # beta below 2 L, and the bound that assumes it is false.
     bold = replace(right, beta=0.1 * known.Lf, L=0.049 * known.Lf, M=0.01)
     assert dual_averaging_ratio(bold, F, known.x0, 20, points) > 1.0
 
 
-def test_dual_averaging_needs_the_rough_part_of_its_bound_at_a_kink() -> None:
-    """On ``max(-x, x)`` with steps that cross the kink all the time, a bound without M is too low."""
+def test_dual_averaging_requires_the_nonsmooth_term_of_its_bound_at_a_kink() -> None:
+    """On ``max(-x, x)`` with steps that cross the kink repeatedly, a bound without M is too low."""
     known, T = t1(), 200
     F = penalised(known, Hinge(2.0))
     balanced = DualAveraging.balanced(0.0, 4.0, known.distance, T)
@@ -100,7 +100,7 @@ def test_dual_averaging_needs_the_rough_part_of_its_bound_at_a_kink() -> None:
     assert dual_averaging_ratio(replace(long, M=0.04), F, known.x0, T, [known.solution]) > 1.0
 
 
-def test_dual_averaging_is_equal_to_a_naive_twin() -> None:
+def test_dual_averaging_equals_a_plain_implementation() -> None:
     """``phi = |x - p|^2 / 2 + 3 [x_1 - 1]_+`` and ``R = |x|_1 / 2``, each step solved by hand."""
     p, lam, w, beta = np.array([2.0, 0.3, -0.2]), 3.0, 0.5, 40.0
     start = np.array([0.5, -0.4, 0.3])

@@ -83,7 +83,7 @@ def test_halving_rejects_a_weight_below_the_multiplier(cls: Any) -> None:
     assert halving_ratio(light, run(light, prepared(cls, light, 15_000))) > 1.0
 
 
-def test_halving_rejects_steps_that_stay_as_they_are(monkeypatch: Any) -> None:
+def test_halving_rejects_constant_steps(monkeypatch: Any) -> None:
     known = tilted()
     V, inner = first_bound(known), EproSGD.inner
     monkeypatch.setattr(EproSGD, "length", lambda self, s, gap: 1600)
@@ -105,7 +105,7 @@ def test_every_epoch_claims_half_of_the_gap_before(case: str) -> None:
 
 @pytest.mark.parametrize("cls", [EproSGD, EproORDA])
 def test_the_schedule_needs_no_argument_and_claims_the_same(cls: Any) -> None:
-    """All constants are found. What they claim is reported, and what the problem proves is less."""
+    """All constants are found. Their claim is reported, and the gap proved by the problem is smaller."""
     known = tilted((1.0, 1.1, 1.2))
     result = lopro.solve(known.problem, known.x0, cls(15_000), tol=0)
     count = len(result.history)
@@ -121,7 +121,7 @@ def test_the_schedule_needs_no_argument_and_claims_the_same(cls: Any) -> None:
 
 @dataclass
 class Guessing(Constraint):
-    """A half-space that calls its Lipschitz constant an estimate."""
+    """A half-space whose Lipschitz constant is marked as an estimate."""
 
     known: Known
 
@@ -162,7 +162,7 @@ def test_a_first_epoch_that_does_not_fit_is_cut_and_claims_nothing() -> None:
     check_claims(known, prepared(EproSGD, known, first + 1), [0.5 * first_bound(known)])
 
 
-def test_the_steps_of_an_epoch_are_those_of_a_naive_twin() -> None:
+def test_the_steps_of_an_epoch_are_those_of_a_plain_implementation() -> None:
     """``x+ = Pi_B(x - eta dF(x))`` with ``eta = V / (2 Gbar^2)``, halved with V; means are projected."""
     known = tilted()
     c, V, radius = known.constants, first_bound(known), ball_radius(known)
@@ -186,8 +186,8 @@ def test_the_steps_of_an_epoch_are_those_of_a_naive_twin() -> None:
     assert history["fun"] == pytest.approx(expected, rel=1e-9)
 
 
-def test_dual_averaging_of_an_epoch_aims_at_its_own_distance() -> None:
-    """Epoch k starts within ``sqrt(2 V / mu)`` of the solution: that is the D that beta is balanced for."""
+def test_dual_averaging_of_an_epoch_uses_its_own_distance() -> None:
+    """Epoch k starts within ``sqrt(2 V / mu)`` of the solution: this is the D for which beta is balanced."""
     known = tilted((1.0, 1.1, 1.2), reach=2.0)
     c, V = known.constants, first_bound(known)
     T = epochs_of(prepared(EproORDA, known, 30_000), known)[0]

@@ -1,4 +1,4 @@
-"""The classical penalty method: its bounds at every stage, and how they need tight minimisation."""
+"""The classical penalty method: its bounds at every stage, which require accurate minimisation."""
 
 from __future__ import annotations
 
@@ -53,19 +53,19 @@ def test_bounds_at_every_stage(make):
 
 
 @pytest.mark.parametrize("make", KNOWN)
-def test_they_are_not_loose(make):
+def test_the_bounds_are_not_loose(make):
     """Not a hundred times loose: the violation is near its bound once the penalty is stiff."""
     assert worst_ratio(make, ExteriorPenalty(6, stiffness=1.0)) >= 0.1
 
 
-def test_loose_minimisation_breaks_them():
+def test_inaccurate_minimisation_breaks_the_bounds():
     """Negative control: stages that end at once do not have the violations of minimisers."""
     loose = ExteriorPenalty(6, stiffness=1.0, growth=100.0, accuracy=1e9)
     assert worst_ratio(t4, loose) > 10.0
 
 
-def test_a_penalty_that_is_not_raised_breaks_them():
-    """Negative control: the same check, with a stiffness that stays what it was."""
+def test_a_constant_penalty_breaks_the_bounds():
+    """Negative control: the same check, with a constant stiffness."""
 
     class Fixed(ExteriorPenalty):
         def following(self, stage):
@@ -75,7 +75,7 @@ def test_a_penalty_that_is_not_raised_breaks_them():
 
 
 @pytest.mark.parametrize("make", KNOWN)
-def test_values_rise_and_violations_fall(make):
+def test_values_increase_and_violations_decrease(make):
     known = make()
     epochs = staged(known, ExteriorPenalty(6, stiffness=1.0))
     values = [float(known.objective.value(e.x_hat)) for e in epochs]
@@ -115,7 +115,7 @@ def test_bad_parameters(arguments):
         ExteriorPenalty(**arguments)
 
 
-def test_budgets_end_it():
+def test_budgets_end_the_run():
     known = t4()
     result = lopro.solve(known.problem, known.x0, ExteriorPenalty(), tol=0.0, max_iter=40)
     assert (result.status, result.iterations) == (Status.MAX_ITER, 40)

@@ -38,7 +38,7 @@ class TooShort:
 
 
 def rate_ratio(case: Case, rule: Any) -> float:
-    """The worst ``(f(x_t) - f_*) / (2 C_f / (t + 2))`` for t = 1 ... T."""
+    """Return the worst ``(f(x_t) - f_*) / (2 C_f / (t + 2))`` for t = 1 ... T."""
     problem, T = (
         case.problem(),
         60 if case.name == "polyhedron" else 300,
@@ -56,7 +56,7 @@ def test_rate(case: Case, rule: Any) -> None:
 
 
 @every_rule
-def test_steps_are_those_of_a_naive_twin(rule: Any) -> None:
+def test_steps_are_those_of_a_plain_implementation(rule: Any) -> None:
     """On the simplex: ``2 / (t + 2)``, ``<-g, d> / (L |d|^2)``, or the minimiser, which is the same here."""
     z, x = np.array([0.9, -0.7, 0.5, 0.45]), np.full(4, 0.25)
     values = []
@@ -114,7 +114,7 @@ def test_one_linear_minimisation_per_iteration_and_no_projection(case: Case, out
     assert result.counts.projections == projections() == 0
     # Checks after 3 and 6 iterations and at the end, each with a linear minimisation of its own.
     assert result.certificate_counts.linear_minimizations == len(result.history) == 3
-    # A polyhedron proves its bounds from multipliers, past the method that is counted here.
+    # A polyhedron proves its bounds from multipliers, without the method that is counted here.
     own = 0 if isinstance(problem.constraint, Polyhedron) and case.name == "polyhedron" else 3
     assert calls() == T + outside + own
     assert result.certificate.violation <= 1e-9
@@ -130,7 +130,7 @@ def test_iterates_are_sparse_and_no_sparse_point_is_better():
         assert 1.0 / (2 * (T + 1)) - 1e-12 <= 0.5 * x @ x <= 2.0 / (T + 2)
 
 
-def test_short_steps_and_searches_never_go_up_and_open_loops_may(rng):
+def test_short_steps_and_searches_do_not_increase_the_value_and_open_loops_may(rng):
     f = LeastSquares(rng.standard_normal((20, 10)), rng.standard_normal(20))
     problem = Problem(f, L1Ball(10, 0.5))
     for rule in (ShortStep(), LineSearch()):

@@ -43,7 +43,7 @@ def test_guarantee(T: int) -> None:
 
 
 @pytest.mark.parametrize("T", [1000, 5000])
-def test_a_weight_below_the_threshold_breaks_it(T: int) -> None:
+def test_a_weight_below_the_threshold_breaks_the_guarantee(T: int) -> None:
     assert guarantee_ratio(T, 3.0) > 1.0
 
 
@@ -68,7 +68,7 @@ def test_it_claims_gbar_d_over_root_t(known: Any, T: int) -> None:
     check_claims(known, method, [Gbar * known.distance / math.sqrt(T)])
 
 
-def test_its_steps_are_those_of_a_naive_twin() -> None:
+def test_its_steps_are_those_of_a_plain_implementation() -> None:
     """``eta = D / (Gbar sqrt T)`` on ``f + lam [max c_i]_+``, in the ball around the start."""
     known, T = t2(), 300
     lam, D = known.G / known.rho, known.distance

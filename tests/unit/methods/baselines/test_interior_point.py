@@ -43,7 +43,7 @@ def applicable(round_: int) -> list[Case]:
 
 
 def complaint(case: Case) -> str | None:
-    """Return what is wrong with the referee's answer to a problem, in CVXPY's eyes."""
+    """Return how the result for a problem differs from that of CVXPY, if it does."""
     best = reference(case)
     result = lopro.solve(case.problem, method=InteriorPoint())
     scale = max(1.0, abs(best))
@@ -54,7 +54,7 @@ def complaint(case: Case) -> str | None:
         return f"{case.name}: lower bound {result.certificate.lower_bound} above {best}"
     if result.counts.projections != 1:
         return f"{case.name}: {result.counts.projections} projections"
-    # Some optima are zero, which has no scale of its own: these gaps are compared with 1.
+    # Some optima are zero, which gives no scale: these gaps are compared with 1.
     return None if result.certificate.gap <= 1e-5 * scale else f"{case.name}: {result.certificate}"
 
 
@@ -69,7 +69,7 @@ def test_it_agrees_with_cvxpy_on_every_random_problem_of_known_structure():
 
 
 def test_a_wrong_translation_is_detected():
-    """Negative control: with half of the quadratic the same comparison objects, almost always."""
+    """Negative control: with half of the quadratic the same comparison fails, almost always."""
     count = 0
     for case in itertools.islice((c for c in applicable(0) if c.name.startswith("distance/")), 6):
         z = -np.asarray(case.problem.objective.subgradient(np.zeros(case.problem.shape)))
@@ -117,7 +117,7 @@ def test_one_projection_by_both_counts(make):
 
 
 def spoiled_bounds(known, monkeypatch, *, repaired: bool) -> list[float]:
-    """Return the lower bounds that come of multipliers with noise, relative to the optimum."""
+    """Return the lower bounds of multipliers with noise, relative to the optimum."""
     rng = np.random.default_rng(5)
 
     def noisy(form: ConeProgram, accuracy: float) -> Answer:
@@ -129,7 +129,7 @@ def spoiled_bounds(known, monkeypatch, *, repaired: bool) -> list[float]:
         for cone in (Nonnegative, SecondOrder, PSDTriangle):
             monkeypatch.setattr(cone, "into_dual", lambda self, z: z)
     results = [lopro.solve(known.problem, known.x0, InteriorPoint()) for _ in range(20)]
-    # A bound that a point disproves is dropped by the driver with a warning: count it as false.
+    # The driver drops a bound above the value of a point with a warning: it counts as false.
     return [math.inf if r.warnings else r.certificate.lower_bound - known.optimum for r in results]
 
 
@@ -140,7 +140,7 @@ def test_bounds_hold_for_any_answer_of_the_solver(make, monkeypatch):
 
 @pytest.mark.filterwarnings("ignore::lopro.errors.BoundContradictionWarning")
 @pytest.mark.parametrize("make", [t6_ellipsoid, t9])
-def test_without_the_repair_they_do_not(make, monkeypatch):
+def test_without_the_repair_bounds_are_false(make, monkeypatch):
     """Negative control: multipliers outside the dual cone prove what is false."""
     assert max(spoiled_bounds(make(), monkeypatch, repaired=False)) > 1e-3
 
@@ -234,7 +234,7 @@ class Slab(lc.FunctionConstraint):
         return lc.Polyhedron(np.array([[1.0, 0.0], [-1.0, 0.0]]), np.ones(2)).conic_form()
 
 
-def test_types_of_ones_own_have_a_conic_form():
+def test_types_of_users_have_a_conic_form():
     slab = Slab(
         lambda x: abs(float(x[0])) - 1.0, lambda x: np.array([np.sign(x[0]), 0.0]), shape=(2,)
     )

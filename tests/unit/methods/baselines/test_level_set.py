@@ -1,4 +1,4 @@
-"""The level-set method: radii rise to the optimal value from below, in steps that obey Newton's bound."""
+"""The level-set method: radii increase to the optimum from below, in steps that satisfy Newton's bound."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def recorded_steps(monkeypatch: Any) -> list[NewtonStep]:
 
 
 def radii_ratio(steps: list[NewtonStep], best: float) -> float:
-    """The worst ``R / f_*`` over all radii: above 1 the root was passed."""
+    """Return the worst ``R / f_*`` over all radii: above 1 the root was passed."""
     return max(step.radius for step in steps) / best
 
 
@@ -74,14 +74,14 @@ def test_newton_steps_obey_their_bound(seed: int, alpha: float, monkeypatch: Any
     for one, two in pairwise(left):
         falls = (two.lower - sigma) / (one.lower - sigma) + two.slope / one.slope
         assert falls <= alpha * SLACK
-    # So the product of both falls by (alpha / 2)^2: this is how many radii there can be.
+    # So the product of both decreases by (alpha / 2)^2, which bounds the number of radii.
     products = [(step.lower - sigma) * step.slope for step in left]
     count = np.log(products[0] / products[-1]) / (2.0 * np.log(2.0 / alpha))
     assert len(left) - 1 <= count + 1e-9
 
 
 def test_stepping_from_the_residual_itself_passes_the_root(monkeypatch: Any) -> None:
-    """Newton's step has to start from the lower bound: the residual of an inexact point is too long."""
+    """Newton's step has to start from the lower bound: the residual of an inexact point is too large."""
     A, y, sigma = instance()
     best = lopro.solve(problem_of(A, y, sigma), tol=1e-10).fun
     steps = recorded_steps(monkeypatch)
@@ -160,7 +160,7 @@ def test_zero_is_a_solution_where_it_is_feasible():
 
 
 def test_operators_and_sparse_matrices_reach_the_same_point():
-    """Not by the same steps: after a search two vertices are equally bad, and rounding chooses."""
+    """Not by the same steps: after a search two vertices are equivalent, and rounding decides."""
     A, y, sigma = instance(4)
     for B in (A, scipy.sparse.csr_array(A), aslinearoperator(A)):
         result = lopro.solve(problem_of(B, y, sigma), method=LevelSetFrankWolfe(), tol=1e-5)
@@ -197,7 +197,7 @@ def test_library_and_precision_are_kept():
         assert result.success
 
 
-def test_what_does_not_fit_is_named():
+def test_unsupported_problems_are_named():
     ball = ResidualBall(np.eye(2), np.ones(2), 0.1)
     half = Polyhedron(np.eye(2), np.ones(2))
     for problem in (Problem(Linear(np.ones(2)), ball), Problem(L1Norm(), half)):

@@ -36,7 +36,7 @@ POLYGON = Polygon(M)
 
 
 def guarantee_ratio(T: int, k: int, *, seeds: int = 5, **changed: Any) -> float:
-    """The mean of ``F(average) - f_*`` over ``(Gbar D + 2 B sqrt(2 log m)) / sqrt T``, from the centre."""
+    """Return mean ``F(average) - f_*`` over ``(Gbar D + 2 B sqrt(2 log m)) / sqrt T``, from the centre."""
     _, b = rows(M)
     B = POLYGON.weight * M / k * max(POLYGON.radius - b)
     bound = (1.0 + POLYGON.weight) * POLYGON.radius + 2.0 * B * math.sqrt(2.0 * math.log(M))
@@ -54,7 +54,7 @@ def test_guarantee(T: int, k: int) -> None:
     assert guarantee_ratio(T, k) <= SLACK
 
 
-def test_a_distribution_that_does_not_learn_breaks_it() -> None:
+def test_a_distribution_that_is_not_updated_breaks_the_guarantee() -> None:
     assert guarantee_ratio(2000, M, seeds=2, dual_step=1e-12) > 1.0
 
 
@@ -94,7 +94,7 @@ class Chooser:
 
 @pytest.mark.parametrize("k", [1, 2, 4])
 def test_the_estimate_of_the_violations_is_unbiased(k: int) -> None:
-    """The mean over all subsets is exact, whatever was seen before."""
+    """The mean over all subsets is exact, whatever the last estimates are."""
     C, b = rows(5)
     x, seen = np.array([2.0, 1.5]), np.array([0.3, 0.0, 1.0, 2.0, 0.1])
     truth = np.maximum(C @ x - b, 0.0)
@@ -105,14 +105,14 @@ def test_the_estimate_of_the_violations_is_unbiased(k: int) -> None:
     for subset in combinations(range(5), k):
         state = TouchState(x, x, Chooser(subset), scores=np.zeros(5), seen=seen.copy())
         estimates.append(steps._estimate(state))
-        # What was used is remembered, the rest is as it was.
+        # Values of the subset are stored, the others are unchanged.
         others = np.setdiff1d(np.arange(5), subset)
         np.testing.assert_allclose(state.seen[list(subset)], truth[list(subset)])
         assert (state.seen[others] == seen[others]).all()
     np.testing.assert_allclose(np.mean(estimates, axis=0), truth, atol=1e-12)
 
 
-def test_indices_are_drawn_as_the_scores_say(rng: Any) -> None:
+def test_indices_are_drawn_with_the_probabilities_of_the_scores(rng: Any) -> None:
     p = np.array([0.1, 0.6, 0.0, 0.3])
     with np.errstate(divide="ignore"):
         scores = np.log(p) + 700.0
@@ -171,7 +171,7 @@ def test_rows_and_projections_are_counted_exactly(
     assert result.counts.gradients == T
 
 
-def test_single_rows_cost_what_they_are(rng: Any) -> None:
+def test_values_and_slopes_of_single_rows(rng: Any) -> None:
     """Values and slopes of rows agree with the whole, for dense and sparse and mixed constraints."""
     C, b, x = rng.standard_normal((6, 4)), rng.standard_normal(6), rng.standard_normal(4)
     ball = ResidualBall(np.eye(4), np.zeros(4), 1.0, ResidualNorm())

@@ -21,7 +21,7 @@ EXACT = {"tilted": tilted, "T6": t6_ellipsoid, "T9": t9}
 
 
 def decay_ratio(known: Known, runs: list[Ran], base: float) -> float:
-    """Return the worst mean gap over ``V / base^k``; what rounding leaves is not checked."""
+    """Return the worst mean gap over ``V / base^k``; gaps of the size of rounding are not checked."""
     V = float(np.linalg.norm(known.objective.subgradient(known.x0))) ** 2 / (2.0 * known.mu)
     worst = 0.0
     for k, epochs in enumerate(zip(*(ran.epochs for ran in runs), strict=True), start=1):
@@ -41,7 +41,7 @@ def test_exact_gradients_quarter_the_gap_with_two_projections_per_iteration(prob
     assert gap(known, ran.x) <= 1e-7  # closed forms are the independent solution here
 
 
-def test_iterates_are_those_of_a_naive_twin() -> None:
+def test_iterates_are_those_of_a_plain_implementation() -> None:
     known = tilted()
     project, gradient = known.constraint.project, known.objective.subgradient
     ran = run(known, LogTProjections(2))

@@ -35,7 +35,7 @@ class OneCell(LogScaleGrid):
 
 
 class NotHalved(OneCell):
-    """Aims at the accuracy of the first epoch for ever."""
+    """Uses the accuracy of the first epoch in all epochs."""
 
     def accuracy(self, eps0: float, k: int) -> float:
         return 0.5 * eps0
@@ -85,9 +85,9 @@ def test_the_gap_halves_in_every_epoch_of_the_right_cell(make, solver, budget):
     assert ratio <= 1.0
 
 
-# Not T1 and T5: on a half-line and on a ball the projection repairs almost everything.
+# Not T1 and T5: on a half-line and on a ball the projection removes almost all of the error.
 @pytest.mark.parametrize(("make", "solver", "budget"), [CASES[1], CASES[3], CASES[4]])
-def test_epochs_that_do_not_aim_higher_do_not_halve_it(make, solver, budget):
+def test_epochs_of_constant_accuracy_do_not_halve_the_gap(make, solver, budget):
     """Negative control: the same cell without halving the step or the smoothing."""
     ratio, _ = worst_epoch(make, solver, NotHalved, 2 * budget)
     assert ratio > 1.0
@@ -152,7 +152,7 @@ def test_a_solved_start_and_budgets():
     assert math.isfinite(result.fun)
 
 
-def test_a_spent_budget_of_projections_ends_it():
+def test_a_spent_budget_of_projections_ends_the_run():
     check_one_projection(LoPGD(LogScaleGrid(budget=16)))
 
 
@@ -166,7 +166,7 @@ def test_bad_parameters(arguments):
 
 @pytest.mark.parametrize("theta", [0.5, 1.0])
 def test_the_growth_of_a_cell_is_that_of_two_epochs(theta: float) -> None:
-    """From accuracy ``eps0 / 2`` to ``eps0 / 8``, each from where the epoch before has ended."""
+    """From accuracy ``eps0 / 2`` to ``eps0 / 8``, each started from the result of the previous epoch."""
     asked: list[tuple[float, float]] = []
 
     class Steps(SubgradientSolver):

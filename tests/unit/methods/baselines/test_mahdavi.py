@@ -97,7 +97,7 @@ def test_claims_become_certificates_and_are_true() -> None:
         assert not result.warnings
 
 
-def test_multiplier_of_the_saddle_certifies_more_the_longer_it_runs() -> None:
+def test_bounds_of_the_saddle_multiplier_improve_with_the_length_of_the_run() -> None:
     """The mean of the linearised constraints tends to the multiplier; damping biases it for finite T."""
     known = t4(form=ResidualNorm())
     slope = known.zeta * known.constraint.subgradient(known.solution)
@@ -120,7 +120,7 @@ def saddle_constants(known: Known, T: int) -> tuple[float, float]:
 
 @pytest.mark.parametrize("T", [2, 30, 500])
 @pytest.mark.parametrize("problem", CONVEX)
-def test_saddle_is_equal_to_a_naive_twin(problem: str, T: int) -> None:
+def test_saddle_equals_a_plain_implementation(problem: str, T: int) -> None:
     """``x+ = Pi_B(x - eta (df + m dc))``, ``m+ = [(1 - 4 eta^2 G_c^2) m + eta c(x)]_+``, means projected."""
     known = CONVEX[problem]()
     _, eta = saddle_constants(known, T)
@@ -138,8 +138,8 @@ def test_saddle_is_equal_to_a_naive_twin(problem: str, T: int) -> None:
 
 
 @pytest.mark.parametrize("T", [2, 500, 100_000])
-def test_saddle_claims_what_the_theorem_says(T: int) -> None:
-    """Both branches of eta occur: short runs are held back by ``1 / (4 G_c)``."""
+def test_saddle_claims_the_bound_of_the_theorem(T: int) -> None:
+    """Both branches of eta occur: in short runs it is limited by ``1 / (4 G_c)``."""
     known = t3()
     C, eta = saddle_constants(known, T)
     G, lam = known.G, known.G / known.rho
@@ -152,7 +152,7 @@ def test_saddle_claims_what_the_theorem_says(T: int) -> None:
 
 
 @pytest.mark.parametrize("T", [2, 300])
-def test_smoothed_claims_what_the_theorem_says(T: int) -> None:
+def test_smoothed_claims_the_bound_of_the_theorem(T: int) -> None:
     """``Gbar^2 (1 + log T) / (2 mu T) + log 2 log T / T``."""
     known = tilted()
     bar = known.G + known.G / known.rho * known.Gc

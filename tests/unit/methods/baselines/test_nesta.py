@@ -29,7 +29,7 @@ def small(rng, *, m=20, d=60, sigma=None, dtype=np.float64, weights=None) -> Pro
 
 
 def naive(A, y, sigma, mu, count) -> np.ndarray:
-    """NESTA written down plainly: no cache, a root finder for each projection."""
+    """Return the iterates of a plain implementation: no cache, a root finder for each projection."""
     G = A @ A.T
 
     def project(v):
@@ -54,7 +54,7 @@ def naive(A, y, sigma, mu, count) -> np.ndarray:
     return np.array(seen)
 
 
-def test_iterates_are_those_of_a_naive_twin_and_broken_ones_are_not(rng, monkeypatch):
+def test_iterates_are_those_of_a_plain_implementation_and_broken_ones_are_not(rng, monkeypatch):
     problem = small(rng)
     c = problem.constraint
     expected = naive(c.A.matrix, c.y, c.sigma, 1e-2, 40)
@@ -74,14 +74,14 @@ def test_two_projections_per_iteration_exactly(rng):
         assert len(result.history) == 3 * max(1, stages)
 
 
-def test_without_smoothing_it_would_be_exact(rng):
+def test_the_error_tends_to_zero_with_the_smoothing(rng):
     problem = small(rng)
     best = lopro.solve(problem, tol=1e-10).fun
     errors = []
     for mu in (1e-2, 1e-3, 1e-4, 1e-5):
         result = lopro.solve(problem, method=NESTA(mu, variation=1e-10), tol=0.0)
         errors.append(result.fun - best)
-        # The smoothed norm is below the norm by d mu / 2 at most, so that is all it can cost.
+        # The smoothed norm is below the norm by at most d mu / 2, which bounds the error.
         assert -1e-9 <= errors[-1] <= 60 * mu / 2 + 1e-6
     assert errors[-1] < 1e-2 * errors[0]
 
@@ -102,13 +102,13 @@ def test_smoothing_bias(rng):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("sigma", [None, 0.0])
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
-def test_its_certificates_hold_and_come_close(sigma, dtype, weighted, rng):
+def test_its_certificates_are_valid_and_close(sigma, dtype, weighted, rng):
     weights = rng.uniform(0.5, 2.0, 60) if weighted else None
     problem = small(rng, m=30, sigma=sigma, dtype=dtype, weights=weights)
     best = lopro.solve(problem, tol=1e-9)
     assert best.success
     result = lopro.solve(problem, method=NESTA(1e-5, variation=1e-12, report=20), tol=0.0)
-    # Along the way too: no bound may pass the optimum.
+    # No bound of any iteration may exceed the optimum.
     assert max(result.history["lower_bound"]) <= best.fun + 1e-9
     assert result.certificate.relative_gap <= 1e-3
     assert result.fun == pytest.approx(best.fun, rel=1e-3)
@@ -171,8 +171,8 @@ def test_zero_is_found_where_it_is_the_solution():
 
 
 @pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array, aslinearoperator])
-def test_equations_prove_what_the_step_of_a_projection_is_worth(rng, kind):
-    """The step has no residual to be a multiple of; its multiplier comes from the spectrum or products."""
+def test_equations_have_bounds_from_the_step_of_a_projection(rng, kind):
+    """The residual is zero, so the multiplier of the step is computed from the spectrum or by products."""
     problem = small(rng, sigma=0.0)
     A, y = problem.constraint.A.matrix, problem.constraint.y
     split = np.hstack([A, -A])
@@ -181,13 +181,15 @@ def test_equations_prove_what_the_step_of_a_projection_is_worth(rng, kind):
     assert 0.99 * found.fun <= result.certificate.lower_bound <= found.fun * (1.0 + 1e-12)
     q = result.multiplier.dual[0]
     np.testing.assert_allclose(A.T @ q, result.multiplier.direction, atol=1e-12)
-    # What rounding in that product may have gained is charged, seen from as far out as a solution may be.
+    # The rounding error of that product is charged, at the largest norm of a solution.
     charged = result.multiplier.support - problem.constraint.support_image((q,))
     reference = 8.0 * np.finfo(float).eps * np.linalg.norm(A, 2) * np.linalg.norm(q) * result.fun
-    assert 0.5 * reference <= charged <= 1.2 * reference  # products show no more than the norm of A
+    assert (
+        0.5 * reference <= charged <= 1.2 * reference
+    )  # products estimate no more than the norm of A
 
 
-def test_budgets_end_it_with_a_feasible_point(rng):
+def test_budgets_end_the_run_with_a_feasible_point(rng):
     problem = small(rng)
     method = NESTA(1e-4, variation=None, max_iter=100)
     result = lopro.solve(problem, method=method, tol=0.0, max_iter=37)

@@ -39,7 +39,7 @@ def original() -> dict[str, np.ndarray]:
 
 
 def distance_to_trace(problem: Problem, mu: float, trace: np.ndarray) -> float:
-    """The original notes the point at which an iteration starts; ours, the one it leads to."""
+    """The original records the point at which an iteration starts; lopro the one at which it ends."""
     ours = iterates(problem, mu, len(trace) - 1)
     return float(np.abs(ours - trace[1:]).max())
 

@@ -24,7 +24,7 @@ from lopro.objectives import Linear
 
 
 class Alone(ParallelRestarts):
-    """Runs that never start over and never talk."""
+    """Runs that never restart and never exchange points."""
 
     def improved(self, copy: Any, value: float) -> bool:
         return False
@@ -83,7 +83,7 @@ def test_the_target_is_met_in_the_time_of_the_theorem(make, solver, eps):
     assert ratio(make, ParallelRestarts, solver, eps) < 1.0
 
 
-def test_without_restarts_it_is_not():
+def test_without_restarts_the_target_is_not_met():
     """Negative control: the same runs and the same time without restarts."""
     assert ratio(t1, Alone, SubgradientSolver(), 1e-3) > 1.0
 
@@ -96,10 +96,10 @@ def test_accuracies_cover_the_start():
         assert len(accuracies) == 1 or 5.0 * accuracies[-2] < eps0
 
 
-def twin(known: Any, accuracies: list[float], D: float, steps: int) -> float:
-    """Subgradient runs on T1, written down anew: return the least ``F`` that any of them has seen.
+def reference(known: Any, accuracies: list[float], D: float, steps: int) -> float:
+    """Return the least ``F`` of all runs on T1, by a plain implementation.
 
-    ``F = -x + [x]_+`` has the slopes -1 and 0: runs go right with steps ``eps / Gbar^2`` and stay there.
+    ``F = -x + [x]_+`` has the slopes -1 and 0: iterates increase by ``eps / Gbar^2`` up to zero.
     """
     bar = known.G + known.G / known.rho * known.Gc
 
@@ -107,12 +107,12 @@ def twin(known: Any, accuracies: list[float], D: float, steps: int) -> float:
         return -x + max(x, 0.0)
 
     x0 = float(known.x0[0])
-    # Per run: where it was started, the sum of its points, how many, and where it goes on.
+    # For each run: its start, the sum and number of its points, and its current point.
     started = [x0] * len(accuracies)
     state = [(0.0, 0, x0)] * len(accuracies)
     best = F(x0)
     for _ in range(steps):
-        letters: list[float | None] = [None] * len(accuracies)
+        messages: list[float | None] = [None] * len(accuracies)
         for n, eps in enumerate(accuracies):
             total, t, x = state[n]
             total, t = total + x, t + 1
@@ -124,17 +124,17 @@ def twin(known: Any, accuracies: list[float], D: float, steps: int) -> float:
             if F(mean) <= F(started[n]) - eps:
                 started[n], state[n] = mean, (0.0, 0, mean)
                 if n > 0:
-                    letters[n - 1] = mean
-        for n, letter in enumerate(letters):
-            if letter is not None and F(letter) <= F(started[n]) - accuracies[n]:
-                started[n], state[n] = letter, (0.0, 0, letter)
+                    messages[n - 1] = mean
+        for n, message in enumerate(messages):
+            if message is not None and F(message) <= F(started[n]) - accuracies[n]:
+                started[n], state[n] = message, (0.0, 0, message)
     return best
 
 
 @pytest.mark.parametrize("steps", [3, 10, 25, 60])
-def test_runs_restart_and_talk_like_those_of_a_naive_twin(steps):
-    """On T1, where ``f(x) = F(x^)`` up to the end: the best value of all runs is what is reported."""
-    # With the exact constant 1 the mean of nine points would be better by exactly eps, and rounding decide.
+def test_restarts_and_exchanges_are_those_of_a_plain_implementation(steps):
+    """On T1, where ``f(x) = F(x^)`` up to the end: the best value of all runs is the one reported."""
+    # With the exact constant 1 the mean of nine points would be better by exactly eps, up to rounding.
     known = replace(t1(-3.0), Gc=1.3)
     method = ParallelRestarts(
         reports=1, first=steps, target=0.1, constants=known.constants, radius=4.0
@@ -142,7 +142,7 @@ def test_runs_restart_and_talk_like_those_of_a_naive_twin(steps):
     result = lopro.solve(known.problem, known.x0, method, tol=0.0)
     accuracies = method.accuracies(0.1, 4.0)  # |g| D bounds the first gap
     assert result.iterations == steps * len(accuracies) == steps * 5
-    assert result.fun == pytest.approx(twin(known, accuracies, 4.0, steps), abs=1e-12)
+    assert result.fun == pytest.approx(reference(known, accuracies, 4.0, steps), abs=1e-12)
 
 
 @pytest.mark.parametrize("reports", [1, 4])
@@ -177,7 +177,7 @@ def test_library_and_budgets_are_kept():
     check_library_and_iterations(ParallelRestarts(), 300, tol=1e-3)
 
 
-def test_a_spent_budget_of_projections_ends_it():
+def test_a_spent_budget_of_projections_ends_the_run():
     check_one_projection(ParallelRestarts(first=16))
 
 

@@ -52,7 +52,7 @@ def worst_ratio(known: Known, L: float, T: int = 120) -> float:
     assert ran.projections == ran.result.iterations == T
     worst, D = 0.0, known.distance
     for t, epoch in enumerate(ran.epochs, start=1):
-        rounding = 1e-7  # of the referee
+        rounding = 1e-7  # of the reference solver
         worst = max(worst, (gap(known, epoch.x) - rounding) * 2.0 * t / (known.Lf * D**2))
         if known.mu > 0.0:
             rate = (1.0 - known.mu / known.Lf) ** t
@@ -71,7 +71,7 @@ def test_rates_reject_steps_that_are_too_long_or_too_short() -> None:
     assert worst_ratio(nearest_in_box(), 9.0 * 100.0) > 1.0
 
 
-def test_values_never_rise_and_the_gap_is_certified() -> None:
+def test_values_do_not_increase_and_the_gap_is_certified() -> None:
     known = nearest_in_box()
     ran = run(known, ProjectedGradient(iterations=500, report=1))
     values = [epoch.verdict.fun for epoch in ran.epochs]
@@ -83,7 +83,7 @@ def test_values_never_rise_and_the_gap_is_certified() -> None:
 
 def test_search_for_an_unknown_constant_counts_every_projection() -> None:
     calls = []
-    # Flat where it starts, curved at the solution: the first guess of L is too small.
+    # Little curvature at the start, more at the solution: the first guess of L is too small.
     f = FunctionObjective(
         lambda x: float(np.sum(np.sqrt(1.0 + (x - 2.0) ** 2))),
         lambda x: (x - 2.0) / np.sqrt(1.0 + (x - 2.0) ** 2),

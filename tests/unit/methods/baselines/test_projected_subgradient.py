@@ -60,7 +60,7 @@ def test_decaying_steps_obey_their_bound_at_any_time(average: Any, T: int) -> No
     assert decaying_ratio(t5(), 2.0, average, T) <= 1.0
 
 
-def test_averages_are_those_of_a_naive_twin() -> None:
+def test_averages_are_those_of_a_plain_implementation() -> None:
     known = t3()
     x, seen = known.x0, []
     for t in range(1, 31):
@@ -76,7 +76,7 @@ def test_averages_are_those_of_a_naive_twin() -> None:
         assert ran.x == pytest.approx(point, abs=1e-12)
 
 
-def test_best_iterate_is_the_least_value_met() -> None:
+def test_best_iterate_has_the_least_value_of_all() -> None:
     known = t3()
     runs = [
         run(known, ProjectedSubgradient(SqrtStep(0.3), average, iterations=40, report=1))
@@ -115,11 +115,11 @@ def test_multipliers_of_the_projections_certify_the_answer() -> None:
 
 
 @pytest.mark.parametrize("eta", [0.3, 0.01])
-def test_what_inexact_projections_may_falsify_is_charged(eta: float) -> None:
-    """At a corner of T2 the last step proves the optimum, less what 2^16 units of rounding may have moved.
+def test_the_error_of_inexact_projections_is_charged(eta: float) -> None:
+    """At a corner of T2 the last step proves the optimum, less the effect of 2^16 units of rounding.
 
-    ``v - x+ = -eta a`` exactly: its length and its product with solutions of norm ``sqrt d`` are all that
-    errors of size ``2^16 eps (|v - x+| + |x+|)`` in a projection can change.
+    ``v - x+ = -eta a`` exactly: its length and its product with solutions of norm ``sqrt d`` are the only
+    terms that errors of size ``2^16 eps (|v - x+| + |x+|)`` in a projection change.
     """
     known = t2()
     method = ProjectedSubgradient(ConstantStep(eta), LastIterate(), iterations=2000)
@@ -212,7 +212,7 @@ def test_opgd_rejects_a_hinge_without_weight() -> None:
     assert opgd_ratio(known, T, 0.01) > 1.0
 
 
-def test_opgd_names_the_constant_it_cannot_find() -> None:
+def test_opgd_names_a_missing_constant() -> None:
     problem = lopro.Problem(SquaredDistance(np.eye(2)), PSDCone(2))
     with pytest.raises(MissingCapabilityError, match=r"lam.*Lipschitz"):
         lopro.solve(problem, method=OPGD())

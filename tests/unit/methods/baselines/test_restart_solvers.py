@@ -1,4 +1,4 @@
-"""The solvers of restarts: tuned such that Theorem 1 guarantees the accuracy, and not a better one."""
+"""The solvers of restarts: parameters such that Theorem 1 guarantees the accuracy, and no better one."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_subgradient_solver(known: Known, eps: float) -> None:
 
     assert promised(T) <= eps * (1.0 + 1e-12)
     assert T == 1 or promised(T - 1) > eps
-    # Half for each term, as it is best.
+    # Each term is half of it, which is optimal.
     assert 0.5 * eta * bar**2 == pytest.approx(0.5 * eps)
 
 
@@ -67,7 +67,7 @@ def test_accelerated_solver(known: Known, eps: float) -> None:
 
 
 def chained(known: Known, methods: list[Any]) -> list[float]:
-    """Return the values after runs of one projection each, every one from where the last has ended."""
+    """Return the values after runs of one projection each, each started from the result of the last."""
     x, values = known.x0, []
     for method in methods:
         result = lopro.solve(known.problem, x, method, tol=0)

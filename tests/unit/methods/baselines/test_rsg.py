@@ -58,7 +58,7 @@ def test_invariant_rejects_steps_that_are_not_halved(monkeypatch: Any) -> None:
 def test_the_first_step_of_its_own_is_eps0_over_twice_the_squared_slope(
     cls: Any, problem: str
 ) -> None:
-    """T3 has the infimum 0; T2 has none, and its eps0 is ``G`` times the way to the farthest solution."""
+    """T3 has the infimum 0; T2 has none, and its eps0 is ``G`` times the largest distance of a solution."""
     known = PROBLEMS[problem]()
     far = float(np.linalg.norm(known.x0)) + math.sqrt(known.x0.size)
     eps0 = known.objective.value(known.x0) if problem == "T3" else known.G * far

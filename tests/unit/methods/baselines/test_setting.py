@@ -77,7 +77,7 @@ def test_estimates_support_no_claim(monkeypatch: Any) -> None:
     estimate = SimpleNamespace(value=9.0, source=Source.ESTIMATED, note="")
     monkeypatch.setattr(known.constraint, "lipschitz", lambda ball=None: estimate)
     assert not find_setting(known).certain
-    # What the user says is taken as it is.
+    # Constants given by the user are not checked.
     assert find_setting(known, constants=known.constants).certain
 
 
@@ -90,7 +90,7 @@ def test_methods_claim_their_bound_from_certain_constants_only(kind: Any) -> Non
     assert method.plan(bench, replace(setting, certain=False)).claim is None
 
 
-def test_what_is_given_is_used_and_what_is_missing_is_named() -> None:
+def test_given_constants_are_used_and_missing_ones_are_named() -> None:
     known = tilted()
     setting = find_setting(known, constants=known.constants, radius=0.5)
     assert setting.ball.radius == 0.5 and setting.constants == known.constants

@@ -14,7 +14,7 @@ RNG = np.random.default_rng(0)
 
 def test_the_mean_has_the_weights_it_is_given() -> None:
     state = AveragedState(np.zeros(2), np.full(2, np.nan), RNG)
-    state.include(np.array([4.0, 0.0]), 1.0)  # exactly the first point, whatever was there
+    state.include(np.array([4.0, 0.0]), 1.0)  # exactly the first point, whatever the state was
     np.testing.assert_array_equal(state.average, [4.0, 0.0])
     state.include(np.array([0.0, 8.0]), 3.0)
     np.testing.assert_array_equal(state.average, [1.0, 6.0])

@@ -37,7 +37,7 @@ KNOWN = [t2, t3, norm_ball, t5, t6_box, cone]
 
 @dataclass(frozen=True)
 class Seen(SwitchingSubgradient):
-    """Notes the distance that each level works with."""
+    """Records the distance that each level uses."""
 
     distances: list[float] = field(default_factory=list)
 
@@ -67,7 +67,7 @@ def worst_ratio(make: Any, method: Seen) -> float:
 
 
 @pytest.mark.parametrize("make", KNOWN)
-def test_every_level_keeps_its_promises(make):
+def test_every_level_satisfies_its_guarantees(make):
     assert worst_ratio(make, Seen(levels=5)) <= 1.0 + 1e-9
 
 
@@ -77,7 +77,7 @@ class Blind(SwitchingSteps):
 
 
 class Halfway(SwitchingSteps):
-    """Takes constraint steps only where the violation is ten times what it should be."""
+    """Takes constraint steps only where the violation is ten times the tolerance."""
 
     def on_objective(self, value: float) -> bool:
         return value <= 10.0 * self.delta
@@ -85,8 +85,8 @@ class Halfway(SwitchingSteps):
 
 @pytest.mark.parametrize("steps", [Blind, Halfway])
 @pytest.mark.parametrize("make", [t2, t3])
-def test_without_the_switch_they_are_broken(make, steps):
-    """Negative control: the same check, with steps that mind the constraint too late or never."""
+def test_without_the_switch_the_guarantees_fail(make, steps):
+    """Negative control: the same check, with constraint steps too late or never."""
 
     class Broken(Seen):
         def steps(self, delta: float) -> SwitchingSteps:
@@ -96,7 +96,7 @@ def test_without_the_switch_they_are_broken(make, steps):
 
 
 @pytest.mark.parametrize("make", KNOWN)
-def test_bounds_are_bounds_and_certify(make):
+def test_bounds_are_valid_and_certify(make):
     known = make()
     result = lopro.solve(known.problem, known.x0, SwitchingSubgradient(levels=6), tol=0.0)
     scale = max(1.0, abs(known.optimum))
@@ -106,11 +106,11 @@ def test_bounds_are_bounds_and_certify(make):
 
 
 def test_the_claim_of_a_rough_objective_is_reported_beside_the_certificate():
-    """The theorem claims ``f_* >= f(x) - delta`` along the run; what is proved in the end is better."""
+    """The theorem claims ``f_* >= f(x) - delta`` along the run; the proof at the end is better."""
 
     def subgradient(x: Any) -> Any:
         largest = abs(x - 2.0) == abs(x - 2.0).max()
-        return np.sign(x - 2.0) * largest / largest.sum()  # of the ties a mean, not the sum
+        return np.sign(x - 2.0) * largest / largest.sum()  # the mean of the ties, not their sum
 
     problem = Problem(
         lopro.objectives.FunctionObjective(
@@ -125,8 +125,8 @@ def test_the_claim_of_a_rough_objective_is_reported_beside_the_certificate():
     assert result.certificate.gap <= 1e-12 < result.claim.gap <= 0.1
 
 
-def twin(known: Any, delta: float, D: float, levels: int) -> list[tuple[int, float, float]]:
-    """The method written down anew: steps, ``f`` of the projected point and what each level proves."""
+def reference(known: Any, delta: float, D: float, levels: int) -> list[tuple[int, float, float]]:
+    """Return steps, ``f`` of the projected point and the bound of each level, by a plain implementation."""
     f, c, start, rows = known.objective, known.constraint, known.x0, []
     for _ in range(levels):
         x, spent, total, weights, steps = start, 0.0, np.zeros_like(start), 0.0, 0
@@ -148,10 +148,10 @@ def twin(known: Any, delta: float, D: float, levels: int) -> list[tuple[int, flo
 
 
 @pytest.mark.parametrize("make", [t2, norm_ball, t5, t6_box])
-def test_each_level_is_that_of_a_naive_twin_and_proves_its_value_less_delta(make):
+def test_each_level_is_that_of_a_plain_implementation_and_proves_its_value_less_delta(make):
     known = make()
     D, delta, levels = 1.01 * known.distance, 0.3, 4
-    rows = twin(known, delta, D, levels)
+    rows = reference(known, delta, D, levels)
     method = SwitchingSubgradient(levels, delta, D)
     history = lopro.solve(silent(known), known.x0, method, tol=0.0).history
     assert history["iterations"] == list(np.cumsum([row[0] for row in rows]))
@@ -200,7 +200,7 @@ def test_a_constraint_that_cannot_be_met_is_reported():
         steps.step(F, steps.init(F, x, np.random.default_rng(0)))
 
 
-def test_a_start_that_is_optimal_is_found_to_be():
+def test_an_optimal_start_is_detected():
     problem = Problem(L1Norm(), ResidualBall(np.eye(2), np.zeros(2), 1.0))
     result = lopro.solve(problem, method=SwitchingSubgradient())
     assert result.success and result.fun == 0.0
@@ -210,7 +210,7 @@ def test_library_and_budgets_are_kept():
     check_library_and_iterations(SwitchingSubgradient(), 500)
 
 
-def test_a_spent_budget_of_projections_ends_it():
+def test_a_spent_budget_of_projections_ends_the_run():
     check_one_projection(SwitchingSubgradient())
 
 
