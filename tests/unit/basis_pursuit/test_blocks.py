@@ -91,9 +91,9 @@ def test_the_dual_point_is_feasible_block_by_block(nonneg: bool) -> None:
     groups = np.arange(40) % 13
     weights = np.linspace(0.5, 2.0, 13)
     result = lopro.bpdn(A, Y, 0.4, joint=True, groups=groups, weights=weights, nonneg=nonneg)
-    pulled = A.conj().T @ result.dual
-    pulled = np.maximum(pulled, 0.0) if nonneg else pulled
-    lengths = np.array([np.linalg.norm(pulled[groups == g]) for g in range(13)]) / weights
+    correlations = A.conj().T @ result.dual
+    correlations = np.maximum(correlations, 0.0) if nonneg else correlations
+    lengths = np.array([np.linalg.norm(correlations[groups == g]) for g in range(13)]) / weights
     assert 1.0 - 1e-6 <= lengths.max() <= 1.0 + 1e-12
     value = np.vdot(Y, result.dual).real - 0.4 * np.linalg.norm(result.dual)
     assert value == pytest.approx(result.certificate.lower_bound, rel=1e-9)
@@ -186,7 +186,7 @@ def test_units_change_nothing(unit: float) -> None:
 
 
 @pytest.mark.parametrize("kind", ["joint", "complex", "groups"])
-def test_single_precision_stays(kind: str) -> None:
+def test_single_precision_is_kept(kind: str) -> None:
     A, Y = problem(20, 50, 2, 8, iscomplex=kind == "complex")
     single = np.complex64 if kind == "complex" else np.float32
     A, Y = A.astype(single), Y.astype(single)

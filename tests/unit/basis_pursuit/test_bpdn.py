@@ -152,8 +152,8 @@ def test_dual_solution_bounds_the_optimum() -> None:
 
 def dual_value(known: Constructed, result: lopro.BPDNResult) -> float:
     """Return the bound that the dual point proves, after checking that the point is dual feasible."""
-    pulled = known.A.conj().T @ result.dual
-    size = pulled.real if known.nonneg else np.abs(pulled)
+    correlations = known.A.conj().T @ result.dual
+    size = correlations.real if known.nonneg else np.abs(correlations)
     assert (size <= known.weights * (1 + 1e-12)).all()
     pairing = float(np.vdot(known.y, result.dual).real)
     return pairing - known.sigma * float(np.linalg.norm(result.dual))

@@ -66,14 +66,14 @@ def test_blocks_are_read_in_few_passes(m: int, d: int) -> None:
     A = planted(m, d, 2, 0.0)[0] + 1j
 
     class Blocks:
-        shape, dtype, asked = A.shape, A.dtype, 0
+        shape, dtype, products_made = A.shape, A.dtype, 0
 
         def matmat(self, X: Any) -> Any:
-            self.asked += 1
+            self.products_made += 1
             return A @ X
 
         def rmatmat(self, Y: Any) -> Any:
-            self.asked += 1
+            self.products_made += 1
             return A.conj().T @ Y
 
         matvec, rmatvec = matmat, rmatmat
@@ -81,9 +81,9 @@ def test_blocks_are_read_in_few_passes(m: int, d: int) -> None:
     blocks = Blocks()
     known = linear_map(blocks)
     np.testing.assert_allclose(known.toarray(), A, rtol=1e-15)
-    assert blocks.asked == 2
+    assert blocks.products_made == 2
     known.toarray()
-    assert blocks.asked == 2  # the matrix is kept: no further products
+    assert blocks.products_made == 2  # the matrix is kept: no further products
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])

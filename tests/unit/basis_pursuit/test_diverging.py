@@ -65,10 +65,10 @@ def test_a_growing_number_of_missing_columns_restarts_the_path(
 def no_program(monkeypatch: pytest.MonkeyPatch) -> None:
     """Linear programs are not allowed here."""
 
-    def asked(*_: Any) -> Any:
-        raise AssertionError("a linear program was asked")
+    def solved(*_: Any) -> Any:
+        raise AssertionError("a linear program was solved")
 
-    monkeypatch.setattr(programs, "optimal_pair", asked)
+    monkeypatch.setattr(programs, "optimal_pair", solved)
 
 
 @pytest.mark.usefixtures("no_program")
@@ -87,25 +87,25 @@ def test_a_radius_below_the_noise_needs_no_linear_program(
 
 
 @pytest.fixture
-def asked_programs(fresh_starts: list[int], monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def restarts_before_programs(fresh_starts: list[int], monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return the numbers of restarts after which a linear program was solved."""
-    asked: list[int] = []
+    restarts: list[int] = []
     original = programs.optimal_pair
 
     def optimal_pair(*args: Any) -> Any:
-        asked.append(len(fresh_starts))
+        restarts.append(len(fresh_starts))
         return original(*args)
 
     monkeypatch.setattr(programs, "optimal_pair", optimal_pair)
-    return asked
+    return restarts
 
 
-def test_a_tiny_radius_begins_with_a_linear_program(asked_programs: list[int]) -> None:
+def test_a_tiny_radius_begins_with_a_linear_program(restarts_before_programs: list[int]) -> None:
     rng = np.random.default_rng(0)
     A = rng.standard_normal((100, 400))
     y = A[:, :10] @ rng.choice([-1.0, 1.0], 10) + 0.02 * rng.standard_normal(100)
     found = lopro.bpdn(A, y, 1e-6 * float(np.linalg.norm(y)), tol=1e-8)
-    assert found.success and asked_programs == [0]
+    assert found.success and restarts_before_programs == [0]
 
 
 def equations(m: int, d: int, nonzeros: int) -> tuple[Any, Any, float]:
@@ -124,8 +124,8 @@ def test_sparse_solutions_of_many_equations_are_at_the_end_of_a_short_path(
 
 
 def test_a_path_whose_support_fills_the_rows_is_replaced_by_a_linear_program(
-    asked_programs: list[int],
+    restarts_before_programs: list[int],
 ) -> None:
     found = lopro.bpdn(*equations(300, 1000, 120), tol=1e-8)
-    assert found.success and asked_programs == [1]
+    assert found.success and restarts_before_programs == [1]
     assert found.counts.rmatvecs <= 30

@@ -1,4 +1,4 @@
-"""`lopro.bpdn` on matrices other than NumPy arrays in memory: on devices, in files, in pieces, on a cluster.
+"""`lopro.bpdn` on matrices other than NumPy arrays in memory: on devices, in files, in blocks, on a cluster.
 
 Answers agree with NumPy's; passes and bytes are counted exactly; nothing is read that is not needed.
 """
@@ -302,19 +302,19 @@ def test_single_precision_is_summed_in_double_only_where_it_matters(
     torch = pytest.importorskip("torch", reason="torch is not installed")
     from lopro.maps import ArrayMap
 
-    asked: list[Any] = []
+    dtypes: list[Any] = []
     original = ArrayMap.multiply_adjoint_exactly
     monkeypatch.setattr(
         ArrayMap,
         "multiply_adjoint_exactly",
-        lambda self, y: asked.append(y.dtype) or original(self, y),
+        lambda self, y: dtypes.append(y.dtype) or original(self, y),
     )
     single = (torch.asarray(A.astype(np.float32)), torch.asarray(Y.astype(np.float32)))
     found = lopro.bpdn(*single, SIGMA, tol=1e-6)
     assert found.success and len(found.history) == 1, (
         "points known only to single precision are not proposed"
     )
-    assert asked == [torch.float64] and found.counts.rmatvecs > 4
+    assert dtypes == [torch.float64] and found.counts.rmatvecs > 4
 
 
 @pytest.mark.parametrize("kind", [KINDS[0], *DEVICES], ids=str)

@@ -81,7 +81,7 @@ def test_equations_that_free_columns_almost_satisfy_have_a_positive_value() -> N
     assert result.success and result.fun == pytest.approx(1e-8, rel=1e-6)
 
 
-def test_what_is_refused() -> None:
+def test_bad_weights_and_starts_are_refused() -> None:
     A, y, w, sigma = instance(3)
     with pytest.raises(ValueError, match="weights"):
         lopro.bpdn(A, y, sigma, weights=w, nonneg=True)

@@ -79,7 +79,7 @@ def test_singular_values_over_eight_decades(seed: int, noise: float) -> None:
 def test_twelve_decades_are_solved_as_far_as_can_be_proved(seed: int) -> None:
     """A radius of 1e-9: a feasible point, five digits with a proof, and eight only where they are proved.
 
-    The vector that was measured is feasible up to rounding: the optimum is no larger, and a lower bound above
+    The vector that was measured is feasible up to rounding, so the optimum is no larger, and a bound above
     its length would be wrong.
     """
     A, y, sigma, measured = ill_conditioned(seed, 12.0, 1e-9, m=60, d=200)

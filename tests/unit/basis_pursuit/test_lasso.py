@@ -47,8 +47,8 @@ def judge(result: Any, A: Any, y: Any, tau: float, w: Any = None, nonneg: bool =
     assert bound <= optimum * (1.0 + 1e-13)
     if result.dual is not None:
         nu = result.dual
-        pulled = A.conj().T @ nu
-        assert np.max((pulled if nonneg else np.abs(pulled)) / w) <= 1.0 + 1e-12
+        correlations = A.conj().T @ nu
+        assert np.max((correlations if nonneg else np.abs(correlations)) / w) <= 1.0 + 1e-12
         proved = (np.vdot(y, nu).real - tau) / np.linalg.norm(nu)
         assert bound <= proved + 1e-13 * unit
         assert bound >= proved - 1e-11 * unit  # and the bound is tight

@@ -39,14 +39,14 @@ def test_columns_are_returned_in_the_requested_order_from_any_block(
     pool.answer([PassRequest(columns=columns(9, 4))])
     pool.answer([PassRequest(columns=columns(30, 4, 1))])
     np.testing.assert_array_equal(pool.indices, [4, 9, 1, 30])
-    for asked in (
+    for requested in (
         columns(1, 4),
         columns(30, 9, 1, 4),
         columns(
             4,
         ),
     ):
-        np.testing.assert_array_equal(to_numpy(pool.read(asked)), M[:, asked])
+        np.testing.assert_array_equal(to_numpy(pool.read(requested)), M[:, requested])
     r = RNG.standard_normal(12)
     np.testing.assert_allclose(pool.adjoint(r), M[:, [4, 9, 1, 30]].T @ r, rtol=1e-13)
     assert 4 in pool and 5 not in pool

@@ -85,15 +85,15 @@ def many_nonzeros(seed: int) -> tuple[Any, Any, float]:
 @pytest.fixture
 def parameters(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Return the list of parameters for which programs are solved."""
-    asked: list[float] = []
+    alphas: list[float] = []
     original = programs.optimal_pair
 
     def optimal_pair(sparse: Any, A: Any, alpha: float = 0.0) -> Any:
-        asked.append(alpha)
+        alphas.append(alpha)
         return original(sparse, A, alpha)
 
     monkeypatch.setattr(programs, "optimal_pair", optimal_pair)
-    return asked
+    return alphas
 
 
 @pytest.mark.parametrize("seed", range(4))

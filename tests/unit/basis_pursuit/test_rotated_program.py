@@ -1,4 +1,4 @@
-"""Ill-conditioned problems in singular coordinates: exact cases, proofs, and what is refused."""
+"""Ill-conditioned problems in singular coordinates: exact cases, proofs, and refused problems."""
 
 from __future__ import annotations
 

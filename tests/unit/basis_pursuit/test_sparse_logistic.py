@@ -75,10 +75,10 @@ def test_the_dual_point_proves_the_bound():
     )
     u = lam * result.dual
     bound = entropy_bound(labels, s, u)
-    pulled = A.T @ result.dual / w
-    assert abs(pulled).max() <= 1.0 + 1e-12
+    correlations = A.T @ result.dual / w
+    assert abs(correlations).max() <= 1.0 + 1e-12
     # On the support the correlation is the sign of the coefficient, exactly.
-    assert np.abs(pulled[result.support] - np.sign(result.x[result.support])).max() < 1e-9
+    assert np.abs(correlations[result.support] - np.sign(result.x[result.support])).max() < 1e-9
     assert abs(u.sum()) < 1e-12 * np.abs(u).sum()
     assert result.certificate.lower_bound <= bound + 1e-15 * bound
     assert result.certificate.lower_bound == pytest.approx(bound, rel=1e-12)
@@ -148,8 +148,8 @@ def test_a_bound_that_ignores_the_slope_of_the_intercept_is_false():
     form = sparse_loss(problem)
     without = lopro.sparse_logistic(A, labels, 2.0, tol=1e-11)
     r = (1.0 - 1e-12) * 2.0 * without.dual
-    pulled = np.append(A.T @ r, r.sum())
-    free, factor = form.lower_bound(r, pulled, np.zeros(31), 0.0)
+    correlations = np.append(A.T @ r, r.sum())
+    free, factor = form.lower_bound(r, correlations, np.zeros(31), 0.0)
     assert factor == pytest.approx(1.0)
     assert free == pytest.approx(without.fun) and free > 1.01 * best.fun
     sides = [np.where(r > 0.0, r, 0.0), np.where(r < 0.0, r, 0.0)]
@@ -157,7 +157,7 @@ def test_a_bound_that_ignores_the_slope_of_the_intercept_is_false():
     radius = FreeRadius.of(tuple(abs(float(u.sum())) for u in sides), gauges).at(best.fun)
     assert radius >= abs(best.x[-1])
     off = form.left_free(np.ones(40), r) * radius
-    assert form.lower_bound(r, pulled, np.zeros(31), off)[0] <= best.fun
+    assert form.lower_bound(r, correlations, np.zeros(31), off)[0] <= best.fun
 
 
 # Zero, one kind of label, weights of zero.

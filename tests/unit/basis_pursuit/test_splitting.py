@@ -207,8 +207,8 @@ def test_parallel_residuals_do_not_show_that_rows_are_orthogonal(
     rng = np.random.default_rng(11)
     A = rng.standard_normal((100, 300))
     y, sigma = measurements(A, 40, 0.005)
-    looks_like = float(np.linalg.norm(A.T @ y) / np.linalg.norm(y)) ** 2
-    monkeypatch.setattr(OperatorSearch, "_frame", property(lambda self: looks_like))
+    estimate = float(np.linalg.norm(A.T @ y) / np.linalg.norm(y)) ** 2
+    monkeypatch.setattr(OperatorSearch, "_frame", property(lambda self: estimate))
     solved_by_products(aslinearoperator(A), y, sigma, max_iter=120)
     assert set(algorithms) == {"shrinkage"}
 

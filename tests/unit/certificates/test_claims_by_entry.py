@@ -245,8 +245,8 @@ def test_free_columns_in_bpdn_and_on_the_command_line(tmp_path: Path, capsys: An
         np.save(tmp_path / f"{key}.npy", array)
     places = [str(tmp_path / f"{key}.npy") for key in files]
     assert main(["bpdn", *places[:2], "--sigma", "0", "--weights", places[2], "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["fun"] == 0.0 and said["success"]
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["fun"] == 0.0 and printed["success"]
 
 
 @pytest.mark.parametrize("unit", [1.0, 2.0**28])

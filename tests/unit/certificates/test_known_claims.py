@@ -40,7 +40,7 @@ def test_a_large_row_does_not_hide_the_others(k: float) -> None:
 
 
 def far_entry() -> Intersection:
-    """x_1 >= 1 beside x_2 = 1e12."""
+    """x_1 >= 1 together with x_2 = 1e12."""
     rows = Affine([[1.0, 0.0], [1.0, 1e-12]], [1.0, -10.0], [INF, INF])
     return Intersection(rows, Polyhedron.box([-1.0, 1e12], [5.0, 1e12]))
 

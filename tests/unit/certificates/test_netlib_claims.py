@@ -66,9 +66,9 @@ def test_a_row_of_pilot4_is_not_compared_with_the_norm_of_the_point(netlib: Path
 
 
 def exact_support(M: Any, sides: Any, y: Any) -> tuple[Fraction, list[tuple[float, float]]]:
-    """Return in fractions what multipliers of rows, and of the bounds that cancel them, are at most.
+    """Return in fractions the support value of multipliers of rows and of the bounds that cancel them.
 
-    Entries without the bound that they need are left over: they come with the sum of their absolute terms.
+    Entries without the required bound remain: they are returned with the sum of their absolute terms.
     """
     lower, upper, least, most = sides
     total = sum(

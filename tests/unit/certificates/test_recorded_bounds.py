@@ -1,7 +1,7 @@
 """Bounds are not worse than those recorded before all of them came from one package.
 
 Four are those of Newton's method since it compares gradients with the size of their terms, and ends a step
-earlier; six lost 1e-10 to 6e-8 when what a slope costs was counted variable by variable, each in its unit.
+earlier; six lost 1e-10 to 6e-8 when the cost of a slope became a sum over variables, each in its unit.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ def test_implied_bounds_are_rounded_outwards(rng, wrap):
 
 
 def test_implied_bounds_allow_for_the_rounding_of_the_longest_row():
-    """``x <= 3 + 1 + 2^-54 + 2^-54 + ...`` beside a short row: a floating-point sum ends at 4."""
+    """``x <= 3 + 1 + 2^-54 + 2^-54 + ...`` and a short row: the floating-point sum is 4."""
     n = 1000
     A = np.zeros((2, n + 2))
     A[0] = [1.0, -1.0, *n * [-(2.0**-54)]]

@@ -36,12 +36,12 @@ def answer(capsys: pytest.CaptureFixture[str]) -> dict:
 
 def test_json_is_the_answer_of_the_library(data, capsys):
     assert main(["bpdn", "A.npy", "y.npy", "--sigma", "0.1", "--json"]) == 0
-    said, expected = answer(capsys), lopro.bpdn(*data, sigma=0.1)
-    assert said["status"] == "CONVERGED" and said["exit_code"] == 0
-    np.testing.assert_array_equal(said["x"], expected.x)
-    assert said["fun"] == expected.fun
-    assert said["counts"] == expected.counts.to_dict()
-    assert said["certificate"]["lower_bound"] == expected.certificate.lower_bound
+    printed, expected = answer(capsys), lopro.bpdn(*data, sigma=0.1)
+    assert printed["status"] == "CONVERGED" and printed["exit_code"] == 0
+    np.testing.assert_array_equal(printed["x"], expected.x)
+    assert printed["fun"] == expected.fun
+    assert printed["counts"] == expected.counts.to_dict()
+    assert printed["certificate"]["lower_bound"] == expected.certificate.lower_bound
 
 
 def write_npz(A, y):
@@ -83,8 +83,8 @@ def test_every_format_gives_the_same_answer(data, capsys, write):
 @pytest.mark.parametrize("name", ["x.npy", "x.csv", "x.mtx", "new/x.txt"])
 def test_the_output_file_holds_the_solution(data, capsys, name):
     assert main(["bpdn", "A.npy", "y.npy", "--sigma", "0.1", "--json", "-o", name]) == 0
-    said = answer(capsys)
-    assert "x" not in said and said["output"] == name
+    printed = answer(capsys)
+    assert "x" not in printed and printed["output"] == name
     found = read_array(name)
     found = found.toarray().ravel() if scipy.sparse.issparse(found) else found
     np.testing.assert_allclose(found, lopro.bpdn(*data, sigma=0.1).x, rtol=1e-15)
@@ -128,10 +128,10 @@ def test_the_radius_from_the_noise(data, capsys):
 def test_weights_start_sign_and_method(data, capsys):
     np.save("w.npy", np.linspace(1, 2, 50))
     np.save("x0.npy", np.ones(50))
-    asked = ["--weights", "w.npy", "--x0", "x0.npy", "--method", "lopro.multipliermethod"]
-    assert main(["bpdn", "A.npy", "y.npy", "--sigma", "2.5", "--nonneg", "--json", *asked]) == 0
-    said = answer(capsys)
-    assert "MultiplierMethod" in said["method"] and min(said["x"]) >= -1e-9
+    argv = ["--weights", "w.npy", "--x0", "x0.npy", "--method", "lopro.multipliermethod"]
+    assert main(["bpdn", "A.npy", "y.npy", "--sigma", "2.5", "--nonneg", "--json", *argv]) == 0
+    printed = answer(capsys)
+    assert "MultiplierMethod" in printed["method"] and min(printed["x"]) >= -1e-9
 
 
 def test_the_default_output_is_a_few_lines(data, capsys):
@@ -143,8 +143,8 @@ def test_the_default_output_is_a_few_lines(data, capsys):
 
 
 def test_an_iteration_limit_that_is_too_small_is_not_converged(data, capsys):
-    asked = ["--method", "LoPGD", "--max-iter", "3"]
-    assert main(["bpdn", "A.npy", "y.npy", "--sigma", "0.1", *asked]) == 1
+    argv = ["--method", "LoPGD", "--max-iter", "3"]
+    assert main(["bpdn", "A.npy", "y.npy", "--sigma", "0.1", *argv]) == 1
     assert "MAX_ITER" in capsys.readouterr().out
 
 
@@ -154,18 +154,18 @@ def test_a_missing_gap_is_null_and_not_inf(data, capsys):
     np.save("y.npy", np.array([1.0, -1.0]))
     assert main(["bpdn", "A.npy", "y.npy", "--sigma", "0.5", "--json"]) == 1
     text = capsys.readouterr().out
-    said = json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
-    assert said["status"] == "INFEASIBLE" and said["fun"] is None
+    printed = json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
+    assert printed["status"] == "INFEASIBLE" and printed["fun"] is None
     for name in ("gap", "relative_gap", "violation"):
-        assert said["certificate"][name] is None
+        assert printed["certificate"][name] is None
 
 
 def test_one_column_that_fails_is_not_success(data, capsys):
     # The first column is zero, and so is its solution; the second needs more than an iteration.
     _, y = data
     np.save("Y.npy", np.column_stack([0.0 * y, y]))
-    asked = ["--sigma", "0.1", "--max-iter", "1", "--tol", "1e-12", "--method", "LoPGD", "--json"]
-    assert main(["bpdn", "A.npy", "Y.npy", *asked]) == 1
+    argv = ["--sigma", "0.1", "--max-iter", "1", "--tol", "1e-12", "--method", "LoPGD", "--json"]
+    assert main(["bpdn", "A.npy", "Y.npy", *argv]) == 1
     assert [r["success"] for r in answer(capsys)["results"]] == [True, False]
 
 

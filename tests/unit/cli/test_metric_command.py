@@ -30,19 +30,19 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rng):
 
 
 def test_the_json_has_the_answer_of_the_library(data, capsys):
-    asked = ["metric", "data.csv", "--label", "kind", "--ignore", "id", "--l1", "0.01", "--json"]
-    assert main(asked) == 0
-    said, expected = json.loads(capsys.readouterr().out), lopro.learn_metric(*data, l1=0.01)
-    np.testing.assert_allclose(said["A"], expected.x, atol=1e-12)
-    assert said["features"] == ["a", "b", "c", "d"]
-    assert said["off_diagonal_entries"] == 12
+    argv = ["metric", "data.csv", "--label", "kind", "--ignore", "id", "--l1", "0.01", "--json"]
+    assert main(argv) == 0
+    printed, expected = json.loads(capsys.readouterr().out), lopro.learn_metric(*data, l1=0.01)
+    np.testing.assert_allclose(printed["A"], expected.x, atol=1e-12)
+    assert printed["features"] == ["a", "b", "c", "d"]
+    assert printed["off_diagonal_entries"] == 12
     off = expected.x[~np.eye(4, dtype=bool)]
-    assert said["off_diagonal_nonzeros"] == np.sum(np.abs(off) > 1e-6 * expected.x.max())
+    assert printed["off_diagonal_nonzeros"] == np.sum(np.abs(off) > 1e-6 * expected.x.max())
 
 
 def test_arrays_and_an_output_file(data, capsys):
-    asked = ["metric", "X.npy", "--labels", "y.npy", "--l1", "0.01", "-o", "metric.npz"]
-    assert main(asked) == 0
+    argv = ["metric", "X.npy", "--labels", "y.npy", "--l1", "0.01", "-o", "metric.npz"]
+    assert main(argv) == 0
     assert "4 x 4" in capsys.readouterr().out
     with np.load("metric.npz") as found:
         np.testing.assert_allclose(found["L"].T @ found["L"], found["A"], atol=1e-9)
@@ -52,14 +52,14 @@ def test_arrays_and_an_output_file(data, capsys):
 def test_standardized_features(data, capsys):
     X, y = data
     main(["metric", "X.npy", "--labels", "y.npy", "--standardize", "--json"])
-    said = json.loads(capsys.readouterr().out)
+    printed = json.loads(capsys.readouterr().out)
     scaled = (X - X.mean(0)) / X.std(0)
-    assert said["fun"] == pytest.approx(lopro.learn_metric(scaled, y).fun, rel=1e-9)
+    assert printed["fun"] == pytest.approx(lopro.learn_metric(scaled, y).fun, rel=1e-9)
 
 
 def test_not_converged(data, capsys):
-    asked = ["--method", "LoPGD", "--max-iter", "2"]
-    assert main(["metric", "X.npy", "--labels", "y.npy", *asked]) == 1
+    argv = ["--method", "LoPGD", "--max-iter", "2"]
+    assert main(["metric", "X.npy", "--labels", "y.npy", *argv]) == 1
     assert "MAX_ITER" in capsys.readouterr().out
 
 

@@ -15,9 +15,9 @@ from lopro.methods.registry import methods
 
 def test_methods_lists_every_method(capsys):
     assert main(["methods", "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert set(said) == set(methods())
-    assert said["lopro.LoPGD"]["projections"] == lopro.LoPGD.card.projections
+    printed = json.loads(capsys.readouterr().out)
+    assert set(printed) == set(methods())
+    assert printed["lopro.LoPGD"]["projections"] == lopro.LoPGD.card.projections
     assert main(["methods"]) == 0
     shown = capsys.readouterr().out
     assert all(name in shown for name in methods())
@@ -25,9 +25,9 @@ def test_methods_lists_every_method(capsys):
 
 def test_info_names_versions(capsys):
     assert main(["info", "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["lopro"] == lopro.__version__
-    assert said["packages"]["numpy"] == np.__version__
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["lopro"] == lopro.__version__
+    assert printed["packages"]["numpy"] == np.__version__
     assert main(["info"]) == 0
     assert f"numpy {np.__version__}" in capsys.readouterr().out
 
@@ -40,17 +40,17 @@ def test_version(capsys):
 
 
 def test_bench_runs_what_can_solve_the_problem(capsys):
-    asked = ["--rows", "10", "--size", "30", "--time-limit", "0.05", "--tol", "1e-2"]
-    main(["bench", *asked, "--json"])
-    said = json.loads(capsys.readouterr().out)
-    assert {"lopro.WorkingSet", "lopro.MatrixFree", "lopro.LoPGD"} <= set(said)
-    assert "lopro.OneProjection" not in said and "lopro.baselines.NESTA" not in said
+    argv = ["--rows", "10", "--size", "30", "--time-limit", "0.05", "--tol", "1e-2"]
+    main(["bench", *argv, "--json"])
+    printed = json.loads(capsys.readouterr().out)
+    assert {"lopro.WorkingSet", "lopro.MatrixFree", "lopro.LoPGD"} <= set(printed)
+    assert "lopro.OneProjection" not in printed and "lopro.baselines.NESTA" not in printed
 
 
 def test_bench_is_certified_or_not(capsys):
-    asked = ["--rows", "10", "--size", "30", "--time-limit", "60"]
-    assert main(["bench", *asked, "--method", "WorkingSet"]) == 0
-    assert main(["bench", *asked, "--method", "LoPGD", "--time-limit", "0.01"]) == 1
+    argv = ["--rows", "10", "--size", "30", "--time-limit", "60"]
+    assert main(["bench", *argv, "--method", "WorkingSet"]) == 0
+    assert main(["bench", *argv, "--method", "LoPGD", "--time-limit", "0.01"]) == 1
     assert "TIME_LIMIT" in capsys.readouterr().out
 
 
@@ -60,13 +60,13 @@ def test_an_interrupt_ends_the_whole_bench(monkeypatch, capsys):
 
     monkeypatch.setattr("lopro.cli.bench.solve", interrupted)
     assert main(["bench", "--rows", "10", "--size", "30", "--json"]) == 130
-    said = json.loads(capsys.readouterr().out)
-    assert [run["status"] for run in said.values()] == ["INTERRUPTED"]
+    printed = json.loads(capsys.readouterr().out)
+    assert [run["status"] for run in printed.values()] == ["INTERRUPTED"]
 
 
 def test_bench_takes_baselines_too(capsys):
-    asked = ["--rows", "10", "--size", "30", "--time-limit", "0.05", "--tol", "1e-2", "--baselines"]
-    main(["bench", *asked, "--json"])
+    argv = ["--rows", "10", "--size", "30", "--time-limit", "0.05", "--tol", "1e-2", "--baselines"]
+    main(["bench", *argv, "--json"])
     assert "lopro.baselines.NESTA" in json.loads(capsys.readouterr().out)
 
 
@@ -74,8 +74,8 @@ def test_bench_takes_baselines_too(capsys):
     ("problem", "method"), [("polyhedron", "Auto"), ("metric", "FeatureWorkingSet")]
 )
 def test_bench_of_one_method(capsys, problem, method):
-    asked = ["--rows", "8", "--size", "3", "--time-limit", "0.2", "--method", method]
-    code = main(["bench", "--problem", problem, *asked])
+    argv = ["--rows", "8", "--size", "3", "--time-limit", "0.2", "--method", method]
+    code = main(["bench", "--problem", problem, *argv])
     shown = capsys.readouterr().out
     assert code == (0 if "CONVERGED" in shown else 1)
     assert method in shown and problem in shown

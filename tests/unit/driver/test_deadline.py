@@ -126,12 +126,12 @@ def test_ctrl_c_is_noted_once_and_raised_the_second_time(clock: Clock) -> None:
 
 def test_another_signal_handler_is_kept() -> None:
     before = signal.getsignal(signal.SIGINT)
-    heard = []
+    received = []
     try:
-        signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
+        signal.signal(signal.SIGINT, lambda number, frame: received.append(number))
         with Deadline(5.0).active() as d:
             signal.raise_signal(signal.SIGINT)
             assert not d.stopped_by_user
-        assert heard == [signal.SIGINT]
+        assert received == [signal.SIGINT]
     finally:
         signal.signal(signal.SIGINT, before)

@@ -1,7 +1,7 @@
 """Which points count as feasible, as exact numbers, and which point of a run is returned.
 
-The problem is ``min -x`` over ``x <= 0``, whose optimum is 0; a projection that is wrong on purpose decides
-where each epoch ends. Points of the set are said to be about 1 in size, so that the relative violation of
+The problem is ``min -x`` over ``x <= 0``, whose optimum is 0; a deliberately wrong projection determines
+where each epoch ends. The typical size of points of the set is given as 1, so that the relative violation of
 ``0 < x < 1`` is ``x`` itself; and gaps are relative to 1, because the optimum has no scale of its own.
 """
 
@@ -74,11 +74,11 @@ def test_without_a_feasible_point_the_one_of_least_violation_is_returned():
 class Fickle(lopro.constraints.Polyhedron):
     """A set whose second projection claims that it is empty."""
 
-    asked = 0
+    projections_made = 0
 
     def project(self, x):
-        self.asked += 1
-        if self.asked > 1:
+        self.projections_made += 1
+        if self.projections_made > 1:
             raise lopro.InfeasibleError("the set is empty, or so it is said")
         return super().project(x)
 
@@ -87,7 +87,7 @@ def test_a_feasible_point_refutes_that_the_set_is_empty():
     f = lopro.objectives.SquaredDistance(np.array([3.0, 4.0]))
     set_ = Fickle(np.array([[1.0, 1.0]]), np.array([1.0]))
     result = lopro.solve(lopro.Problem(f, set_), method=lopro.LoPGD(), tol=1e-12)
-    assert set_.asked > 1
+    assert set_.projections_made > 1
     assert result.status is lopro.Status.PROJECTION_FAILED
     assert result.certificate.violation <= 1e-9
     assert any("so it is said" in text for text in result.warnings)

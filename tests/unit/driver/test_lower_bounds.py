@@ -183,8 +183,8 @@ def test_without_a_radius_or_curvature_there_is_no_bound():
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_subgradient_steps_prove_a_bound_of_their_own(penalty, above, distance):
-    """``min -x`` over ``x <= 0``: the steps run through -1/4, -3/20, -1/20, 1/20 and around again.
+def test_subgradient_steps_prove_a_bound(penalty, above, distance):
+    """``min -x`` over ``x <= 0``: the steps run through -1/4, -3/20, -1/20, 1/20 and repeat.
 
     Their slopes are -1, -1, -1 and 3, their mean is -1/10, where F is 1/10 and the multiplier proves nothing.
     """
@@ -199,7 +199,7 @@ def test_subgradient_steps_prove_a_bound_of_their_own(penalty, above, distance):
 
 
 def test_the_bound_of_steps_that_end_outside_is_taken_before_the_projection():
-    """The weight 5/4 turns the slopes into -1 and 1/4: -1/100, 9/100, 13/200, 1/25, 3/200 and around again.
+    """The weight 5/4 turns the slopes into -1 and 1/4: -1/100, 9/100, 13/200, 1/25, 3/200 and repeat.
 
     Their mean 1/25 is outside, with F = 1/100 there, and f = 0 after the projection.
     """

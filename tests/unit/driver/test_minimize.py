@@ -216,9 +216,9 @@ def test_differences_of_tensors_in_single_precision_are_taken_in_double() -> Non
 def test_functions_of_single_precision_only_give_a_warning_before_the_run() -> None:
     torch = pytest.importorskip("torch")
     A = torch.eye(2, dtype=torch.float32)
-    with pytest.warns(PrecisionWarning, match="give jac") as said:
+    with pytest.warns(PrecisionWarning, match="give jac") as caught:
         result = lopro.minimize(
             lambda x: float(((A @ x - 1.0) ** 2).sum()), torch.zeros(2), max_iter=50
         )
     assert result.x.dtype == torch.float32
-    assert len(said) == 1  # no second warning, of the gap that points in single precision allow
+    assert len(caught) == 1  # no second warning, of the gap that points in single precision allow

@@ -126,11 +126,11 @@ def test_a_notebook_gets_a_table():
 
 
 def test_newton_runs_count_their_gradients(rng, monkeypatch):
-    asked = []
+    evaluated = []
     original = CompositeLagrangian.stationarity
 
     def spy(self, point, duals):
-        asked.append(point)
+        evaluated.append(point)
         return original(self, point, duals)
 
     monkeypatch.setattr(CompositeLagrangian, "stationarity", spy)
@@ -139,7 +139,7 @@ def test_newton_runs_count_their_gradients(rng, monkeypatch):
     result = lopro.solve(Problem(f, rows), method=lopro.NewtonMultipliers())
     assert result.success
     both = result.counts.gradients + result.certificate_counts.gradients
-    assert both == len(asked) and result.counts.gradients >= result.iterations > 0
+    assert both == len(evaluated) and result.counts.gradients >= result.iterations > 0
 
 
 # The plot.

@@ -43,8 +43,8 @@ def problem(rng):
 def ended(result: lopro.Result, status: Status) -> None:
     """Check that the status is as expected and explained, and a success only if it is CONVERGED."""
     assert result.status is status
-    said = "stopped by " if status is Status.STOPPED else status.value
-    assert result.message.startswith(said)
+    prefix = "stopped by " if status is Status.STOPPED else status.value
+    assert result.message.startswith(prefix)
     assert result.success is (status is Status.CONVERGED)
     assert status.name in str(result)
 
@@ -119,7 +119,7 @@ def test_max_iter_is_never_exceeded_and_the_point_is_projected(problem, method, 
     ids=["auto", "lopgd", "lopnag", "halving"],
 )
 def test_max_projections_is_never_exceeded(rng, method, limit):
-    # An infeasible start costs some methods a projection of its own.
+    # For an infeasible start some methods take an additional projection.
     problem, _, constraint = watched(ellipsoid(rng).problem)
     x0 = np.full(4, 5.0)
     result = lopro.solve(problem, x0, method, max_projections=limit, tol=0.0)

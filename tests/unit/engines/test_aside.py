@@ -44,7 +44,7 @@ def test_a_late_thread_is_used_again_when_it_has_ended() -> None:
 
 
 def test_late_work_is_stopped_repeatedly_until_it_ends() -> None:
-    asked, threads, enough = [], [], threading.Event()
+    stopped, threads, enough = [], [], threading.Event()
 
     def waiting() -> str:
         threads.append(threading.get_ident())
@@ -52,13 +52,13 @@ def test_late_work_is_stopped_repeatedly_until_it_ends() -> None:
         return "ended"
 
     def stop(thread: int) -> None:
-        asked.append(thread)
-        if len(asked) == 3:
+        stopped.append(thread)
+        if len(stopped) == 3:
             enough.set()
 
     with Deadline(0.01).active():
         assert run_aside(waiting, stop) == "ended"
-    assert asked == 3 * threads
+    assert stopped == 3 * threads
 
 
 def child(program: str) -> str:

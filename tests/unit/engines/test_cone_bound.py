@@ -269,10 +269,10 @@ def test_an_answer_off_its_slacks_is_corrected_by_its_residuals(
     off: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Min x over x >= 2 and x >= -5, by an engine whose point is below 2, without the repair of points."""
-    asked: list[Any] = []
+    right_hand_sides: list[Any] = []
 
     def engine(program: ConeProgram, *_: Any) -> Answer:
-        asked.append(program.b.tolist())
+        right_hand_sides.append(program.b.tolist())
         x = -program.b[:1]
         slacks = np.array([0.0, program.b[1] + x[0]])
         z = np.array([1.0, 0.0])
@@ -284,9 +284,9 @@ def test_an_answer_off_its_slacks_is_corrected_by_its_residuals(
     data = ConicData(sparse([[0.0]]), np.ones(1), A, b, [(Nonnegative(2), 2)])
     outcome = solve_conic(data)
     assert outcome.status is Status.CONVERGED and outcome.x == pytest.approx([2.0], rel=1e-9)
-    assert asked[0] == [-2.0, 5.0] and len(asked) == (1 if off == 0.0 else 2)
-    assert asked[-1] == pytest.approx([-2.0 - off, 5.0 - off])
-    assert outcome.steps == 10 * len(asked)
+    assert right_hand_sides[0] == [-2.0, 5.0] and len(right_hand_sides) == (1 if off == 0.0 else 2)
+    assert right_hand_sides[-1] == pytest.approx([-2.0 - off, 5.0 - off])
+    assert outcome.steps == 10 * len(right_hand_sides)
 
 
 def test_corrections_end_and_the_closest_answer_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Claims of conic programs by hand: rows one by one, cones by their own rows, rays and contradictions."""
+"""Violations and proofs of conic programs by hand: rows, cones, rays and contradictions."""
 
 from __future__ import annotations
 

@@ -105,11 +105,11 @@ def test_the_work_of_dense_cones_is_estimated(monkeypatch):
     pairs, blocks = t, 2.0 / 3.0 * t**3
     p, now = semidefinite(4), 0.0
     with using_clock(lambda: now):
-        for share, begun in ((0.99, False), (1.01, True)):
+        for share, started in ((0.99, False), (1.01, True)):
             limited = solve_cones(p, 1e-9, share * (pairs + blocks))
-            assert (limited.iterations > 0) == begun
+            assert (limited.iterations > 0) == started
             with Deadline(share * (200.0 * pairs + 5.0 * blocks)).active():
-                if begun:
+                if started:
                     assert solve_cones(p, 1e-9).status is AnswerStatus.SOLVED
                 else:
                     with pytest.raises(OutOfTime, match="first steps"):
@@ -170,14 +170,14 @@ def assignment(size: int) -> QuadraticProgram:
 
 def test_ctrl_c_ends_highs(monkeypatch):
     """HiGHS ignores signals: the call returns while HiGHS still works, here until it is ended."""
-    begun, ended, pressed = threading.Event(), threading.Event(), []
+    started, ended, pressed = threading.Event(), threading.Event(), []
 
     def deaf(*arguments, **options):
-        begun.set()
+        started.set()
         ended.wait(60.0)
 
     def press():
-        begun.wait(60.0)
+        started.wait(60.0)
         pressed.append(time.perf_counter())
         signal.raise_signal(signal.SIGINT)
 

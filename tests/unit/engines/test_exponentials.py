@@ -175,7 +175,7 @@ def test_the_charge_is_the_multiplier_times_the_violation() -> None:
 
 
 def test_programs_without_a_solution_are_reported_with_their_proof() -> None:
-    """``exp(x) <= 1/2`` beside ``x >= 0`` is empty, and without that bound x is unbounded below."""
+    """``exp(x) <= 1/2`` with ``x >= 0`` is empty, and without that bound x is unbounded below."""
     A = scipy.sparse.csr_array([[-1.0], [0.0], [0.0], [-1.0]])
     b, none = np.array([0.0, 1.0, 0.5, 0.0]), scipy.sparse.csr_array((1, 1))
     empty = ConicData(none, np.ones(1), A, b, [(ONE, 3), (Nonnegative(1), 1)])

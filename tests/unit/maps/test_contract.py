@@ -125,12 +125,12 @@ def test_requests_share_a_pass(kind: Kind, A: LinearMap, matrix: Any) -> None:
     if kind.entries:
         requests += [Columns([7, 0]), Rows([3]), Norms(0), Norms(1)]
     with counting(Counts()) as counts:
-        image, pulled, *entries = A.read(*requests)
+        image, products_with_adjoint, *entries = A.read(*requests)
     if kind.shares:
         assert (counts.passes, counts.bytes_read) == (1, matrix.nbytes)
     assert (counts.matvecs, counts.rmatvecs) == (2, 1)
     close(image, M @ X, tolerance)
-    close(pulled, M.conj().T @ Y, tolerance)
+    close(products_with_adjoint, M.conj().T @ Y, tolerance)
     if kind.entries:
         columns, rows, lengths, heights = entries
         np.testing.assert_array_equal(host(columns), M[:, [7, 0]])

@@ -1,4 +1,4 @@
-"""A pass over a file holds a few blocks of it, never a second copy: measured in processes of their own."""
+"""A pass over a file holds a few blocks of it, never a second copy: measured in separate processes."""
 
 from __future__ import annotations
 

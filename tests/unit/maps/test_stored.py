@@ -53,9 +53,9 @@ def test_any_chunks_give_the_same_numbers(chunks: tuple[int, int], block: int) -
     source = Watched(M)
     A = StoredMap(source, chunks=chunks, block_bytes=block)
     y, x, at = RNG.standard_normal((11, 2)), RNG.standard_normal(14), np.array([13, 0, 6])
-    asked = (Adjoint(y), Forward(x), Columns(at), Rows([10, 0]))
+    requests = (Adjoint(y), Forward(x), Columns(at), Rows([10, 0]))
     with counting(Counts()) as counts:
-        found, image, columns, rows = A.read(*asked)
+        found, image, columns, rows = A.read(*requests)
     assert (counts.passes, counts.bytes_read) == (1, M.nbytes)
     np.testing.assert_allclose(found, M.T @ y, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(image, M @ x, rtol=1e-12)
