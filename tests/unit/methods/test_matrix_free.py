@@ -128,7 +128,7 @@ def columns(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return calls
 
 
-def judge(result: lopro.Result, A: Any, y: Any, sigma: float, optimum: float, tol: float) -> None:
+def check(result: lopro.Result, A: Any, y: Any, sigma: float, optimum: float, tol: float) -> None:
     """Assert feasibility, optimality and a valid lower bound, given an independent optimum."""
     assert result.status is Status.CONVERGED
     assert np.linalg.norm(A @ result.x - y) <= sigma * (1 + 1e-9)
@@ -144,7 +144,7 @@ def test_agrees_with_clarabel(seed: int, fallbacks: list[Any]) -> None:
     weights = np.random.default_rng(seed).uniform(0.3, 3.0, A.shape[1]) if seed % 2 else None
     problem = problem_of(aslinearoperator(A), y, sigma, weights)
     result = lopro.solve(problem, method=MatrixFree())
-    judge(result, A, y, sigma, reference(A, y, sigma, weights), 1e-6)
+    check(result, A, y, sigma, reference(A, y, sigma, weights), 1e-6)
     assert not fallbacks
     assert result.counts.projections <= 3
 
@@ -158,7 +158,7 @@ def test_nonnegative(seed: int, fallbacks: list[Any]) -> None:
     y, sigma = A @ x + e, float(np.linalg.norm(e))
     problem = problem_of(aslinearoperator(A), y, sigma, nonneg=True)
     result = lopro.solve(problem, method=MatrixFree())
-    judge(result, A, y, sigma, reference(A, y, sigma, nonneg=True), 1e-6)
+    check(result, A, y, sigma, reference(A, y, sigma, nonneg=True), 1e-6)
     assert result.x.min() >= -1e-12
     assert not fallbacks
 
@@ -207,7 +207,7 @@ def test_stagnation_starts_another_method(
     taken, idle = (columns, fallbacks) if dtype is np.float64 else (fallbacks, columns)
     assert len(taken) == 1 and idle == []
     assert np.any(taken[0] != 0.0)  # the point that has been reached is the start
-    judge(result, A, y, sigma, reference(A, y, sigma), 1e-6)
+    check(result, A, y, sigma, reference(A, y, sigma), 1e-6)
 
 
 def test_small_complex_operators_use_interior_points(
@@ -216,7 +216,7 @@ def test_small_complex_operators_use_interior_points(
     A, y, sigma = small(3, dtype=np.complex128)
     result = lopro.solve(problem_of(aslinearoperator(A), y, sigma), method=MatrixFree(patience=1))
     assert fallbacks == columns == []  # the matrix is formed by one product
-    judge(result, A, y, sigma, reference(A, y, sigma), 1e-6)
+    check(result, A, y, sigma, reference(A, y, sigma), 1e-6)
 
 
 def test_equations_are_finished_by_columns(fallbacks: list[Any], columns: list[Any]) -> None:
@@ -250,7 +250,7 @@ def test_iterates_may_have_more_nonzeros_than_rows(fallbacks: list[Any]) -> None
         e = 0.001 * rng.standard_normal(3)
         sigma = float(np.linalg.norm(e))
         result = lopro.solve(problem_of(aslinearoperator(A), y + e, sigma), method=MatrixFree())
-        judge(result, A, y + e, sigma, reference(A, y + e, sigma), 1e-6)
+        check(result, A, y + e, sigma, reference(A, y + e, sigma), 1e-6)
     assert len(fallbacks) <= 2
 
 
@@ -306,7 +306,7 @@ def test_a_start_is_used_and_not_touched() -> None:
     kept = x0.copy()
     problem = problem_of(aslinearoperator(A), y, sigma)
     result = lopro.solve(problem, x0, method=MatrixFree())
-    judge(result, A, y, sigma, reference(A, y, sigma), 1e-6)
+    check(result, A, y, sigma, reference(A, y, sigma), 1e-6)
     assert np.array_equal(x0, kept)
 
 

@@ -64,7 +64,7 @@ def test_only_where_features_are_few_and_the_loss_is_known_by_entries() -> None:
 
 
 def test_features_of_many_sizes() -> None:
-    """Breast cancer in raw units: sizes from 1e-3 to 1e3, of which the norm sees the small ones only."""
+    """Breast cancer in raw units: sizes from 1e-3 to 1e3, of which the norm affects the small ones only."""
     X, labels = load_breast_cancer(return_X_y=True)
     result = lopro.learn_metric(X, labels, l1=1e-3, tol=1e-4)
     assert result.success and result.certificate.relative_gap <= 1e-4

@@ -1,4 +1,4 @@
-"""Values, gradients and conjugates lie within their error bounds: judged in exact or long arithmetic."""
+"""Values, gradients and conjugates lie within their error bounds: checked in exact or extended arithmetic."""
 
 from decimal import Decimal, getcontext
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Bounds that multipliers prove, judged by optimal values in exact arithmetic."""
+"""Bounds from multipliers, checked by optimal values in exact arithmetic."""
 
 from fractions import Fraction
 
@@ -71,7 +71,7 @@ def test_slope_and_radius_of_a_linear_objective(rng):
 
 
 def test_bounds_of_variables_absorb_the_slope():
-    """Over ``1 <= x <= 5`` the function 3 x is at least 3, and -3 x at least -15, seen from x = 2."""
+    """Over ``1 <= x <= 5`` the function 3 x is at least 3, and -3 x at least -15, by minorants at x = 2."""
     for q, least in ((3.0, 3.0), (-3.0, -15.0)):
         box = (interval(np.array([1.0]), np.array([5.0])), None)
         problem = composed(linear(np.array([q])), [box])
@@ -192,7 +192,7 @@ def test_positive_costs_bound_the_variables_of_a_path():
     v = -np.array([2.0, 1.0, -1e-9])  # the second arc's reduced cost is -1e-9
     bound = lower_bound(problem, np.array([1.0, 0, 1.0, 0]), [v, np.zeros(4)])
     assert bound.slope == 0.0
-    # The optimum is at most 4, and so is the flow on an arc of cost 1.
+    # Where the cost is at most the ceiling, 4, so is the flow on an arc of cost 1.
     assert bound.value == pytest.approx(2.0 + 1e-9 - 4e-9, abs=1e-12)
 
 

@@ -1,4 +1,4 @@
-"""Semidefinite programs: known answers, independently judged bounds, programs without solution."""
+"""Semidefinite programs: known answers, independently checked bounds, programs without solution."""
 
 from __future__ import annotations
 

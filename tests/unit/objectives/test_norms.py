@@ -117,7 +117,7 @@ def test_the_least_linf_norm_on_a_row(unit: float, method: Any) -> None:
 @pytest.mark.parametrize("method", [InteriorPoint(), lopro.Auto()], ids=repr)
 @pytest.mark.parametrize("unit", UNITS)
 def test_the_least_linf_norm_of_an_image(unit: float, method: Any) -> None:
-    """With D = diag(1, 2), y = D x and x1 + 2 x2 = 3 say y1 + y2 = 3: 1.5."""
+    """With D = diag(1, 2), y = D x and x1 + 2 x2 = 3 imply y1 + y2 = 3: 1.5."""
     f = LInfNorm(scipy.sparse.diags_array([1.0, 2.0]))
     is_right(lopro.solve(Problem(f, row([1.0, 2.0], 3.0 * unit)), method=method), 1.5 * unit)
 

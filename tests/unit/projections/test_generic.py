@@ -135,7 +135,7 @@ def test_feasibility_optimality_and_a_reference(block: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_outside_solver(seed: int) -> None:
+def test_another_solver(seed: int) -> None:
     """SLSQP on a smooth set without a closed form: a level set of log-sum-exp."""
     rng = np.random.default_rng(seed)
     d = int(rng.integers(2, 9))

@@ -120,7 +120,7 @@ def several(seed: int) -> tuple[Intersection, Any, Any, list[Any], Any]:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_outside_solver(seed: int) -> None:
+def test_another_solver(seed: int) -> None:
     constraint, inside, x, limits, variable = several(seed)
     p = constraint.project(x)
     assert constraint.violation(p) <= 1e-10

@@ -145,9 +145,9 @@ def test_slow_reference(block: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_outside_solver(seed: int) -> None:
+def test_another_solver(seed: int) -> None:
     case = make(seed)
-    # The outside solver is given rows of unit size: only ours must accept the scaling of kind 5.
+    # The other solver gets rows of unit size: only lopro has to accept the scaling of kind 5.
     H = case.halfspaces
     z = cp.Variable(len(case.x))
     p = project_polyhedron(case.x, H)

@@ -76,7 +76,7 @@ def test_feasibility_optimality_and_a_reference(block: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_outside_solver(seed: int) -> None:
+def test_another_solver(seed: int) -> None:
     X = make(seed)[:8, :8]
     X = X / max(1e-3, float(np.linalg.norm(X)))
     d = len(X)

@@ -147,7 +147,7 @@ def test_operator_agrees_with_matrix(block: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_outside_solver(seed: int) -> None:
+def test_another_solver(seed: int) -> None:
     case = make(seed)
     z = cp.Variable(len(case.x), complex=np.iscomplexobj(case.x))
     residual = cp.norm(case.A @ z - case.y, 2)

@@ -119,7 +119,7 @@ def test_spectrahedron(equality: bool, is_complex: bool) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_outside_solver(seed: int) -> None:
+def test_another_solver(seed: int) -> None:
     x = make(seed)[1][:6]
     x = x / max(1e-3, float(np.linalg.norm(x)))
     z = cp.Variable(len(x))

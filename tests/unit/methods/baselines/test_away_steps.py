@@ -109,7 +109,7 @@ def test_the_plain_method_is_not_linear(make: Any) -> None:
 
 @pytest.mark.parametrize("case", POLYTOPES, ids=str)
 @every_method
-def test_agrees_with_an_outside_solver(method: Any, case: Case) -> None:
+def test_agrees_with_another_solver(method: Any, case: Case) -> None:
     result = lopro.solve(case.problem(), method=method(), tol=1e-8)
     assert result.status is Status.CONVERGED
     assert result.fun == pytest.approx(case.optimum(), abs=1e-6)

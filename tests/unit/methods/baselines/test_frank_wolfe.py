@@ -91,7 +91,7 @@ def test_the_dual_gap_is_a_certificate_with_a_rate(case: Case, rule: Any) -> Non
 
 
 @every_case
-def test_agrees_with_an_outside_solver(case: Case) -> None:
+def test_agrees_with_another_solver(case: Case) -> None:
     result = lopro.solve(case.problem(), method=FrankWolfe(), tol=1e-4, max_iter=20_000)
     assert result.status is Status.CONVERGED
     best = case.optimum()

@@ -84,7 +84,7 @@ def test_its_steps_are_those_of_a_plain_implementation() -> None:
     assert result.x == pytest.approx(np.clip(total / T, -1.0, 1.0), abs=1e-12)
 
 
-def test_agrees_with_an_outside_solver(rng: Any) -> None:
+def test_agrees_with_another_solver(rng: Any) -> None:
     z, d = rng.standard_normal(4), 4
     C, b = np.vstack([np.eye(d), -np.eye(d)]), np.full(2 * d, 0.4)
     problem = Problem(LeastSquares(np.eye(4), z) + 0.1 * L1Norm(), Polyhedron.box(-b[:4], b[:4]))

@@ -92,7 +92,7 @@ def test_stepping_from_the_residual_itself_passes_the_root(monkeypatch: Any) -> 
 
 
 def test_each_step_proves_a_bound_for_every_radius():
-    """phi(R') >= lower - slope (R' - R), for radii on both sides, judged by CVXPY."""
+    """phi(R') >= lower - slope (R' - R), for radii on both sides, checked by CVXPY."""
     A, y, sigma = instance(1, m=8, d=12)
     rng = np.random.default_rng(2)
     x = 0.3 * rng.standard_normal(12)
@@ -107,7 +107,7 @@ def test_each_step_proves_a_bound_for_every_radius():
 
 @pytest.mark.parametrize("sigma", [None, 0.0])
 @pytest.mark.parametrize("seed", range(3))
-def test_agrees_with_an_outside_solver(seed: int, sigma: float | None) -> None:
+def test_agrees_with_another_solver(seed: int, sigma: float | None) -> None:
     A, y, sigma = instance(seed, m=25, sigma=sigma)
     problem = problem_of(A, y, sigma)
     result = lopro.solve(problem, method=LevelSetFrankWolfe(), tol=1e-6, max_iter=20_000)

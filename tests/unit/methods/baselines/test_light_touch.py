@@ -120,7 +120,7 @@ def test_indices_are_drawn_with_the_probabilities_of_the_scores(rng: Any) -> Non
     assert np.abs(counts - p).max() <= 0.02 and counts[2] == 0.0
 
 
-def test_agrees_with_an_outside_solver() -> None:
+def test_agrees_with_another_solver() -> None:
     """200 sides, 16 of which are used in each iteration."""
     polygon = Polygon(200)
     method = LightTouch(5000, dual_step=0.1, constants=polygon.constants)

@@ -39,11 +39,11 @@ def test_subgradient_solver(known: Known, eps: float) -> None:
     eta = inner.step_rule.eta
     T = SubgradientSolver().steps(setting(known), delta, eps)
 
-    def promised(steps: float) -> float:
+    def guaranteed(steps: float) -> float:
         return 0.5 * eta * bar**2 + delta**2 / (2.0 * eta * steps)
 
-    assert promised(T) <= eps * (1.0 + 1e-12)
-    assert T == 1 or promised(T - 1) > eps
+    assert guaranteed(T) <= eps * (1.0 + 1e-12)
+    assert T == 1 or guaranteed(T - 1) > eps
     # Each term is half of it, which is optimal.
     assert 0.5 * eta * bar**2 == pytest.approx(0.5 * eps)
 

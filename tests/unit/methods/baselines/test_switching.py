@@ -36,7 +36,7 @@ KNOWN = [t2, t3, norm_ball, t5, t6_box, cone]
 
 
 @dataclass(frozen=True)
-class Seen(SwitchingSubgradient):
+class RecordedDistances(SwitchingSubgradient):
     """Records the distance that each level uses."""
 
     distances: list[float] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Seen(SwitchingSubgradient):
         return super()._level(bench, x, delta, D)
 
 
-def worst_ratio(make: Any, method: Seen) -> float:
+def worst_ratio(make: Any, method: RecordedDistances) -> float:
     """Return the worst ratio of left to right side: value, violation, both after projection, steps."""
     known = make()
     recorded = Recorded(method)
@@ -68,7 +68,7 @@ def worst_ratio(make: Any, method: Seen) -> float:
 
 @pytest.mark.parametrize("make", KNOWN)
 def test_every_level_satisfies_its_guarantees(make):
-    assert worst_ratio(make, Seen(levels=5)) <= 1.0 + 1e-9
+    assert worst_ratio(make, RecordedDistances(levels=5)) <= 1.0 + 1e-9
 
 
 class Blind(SwitchingSteps):
@@ -88,7 +88,7 @@ class Halfway(SwitchingSteps):
 def test_without_the_switch_the_guarantees_fail(make, steps):
     """Negative control: the same check, with constraint steps too late or never."""
 
-    class Broken(Seen):
+    class Broken(RecordedDistances):
         def steps(self, delta: float) -> SwitchingSteps:
             return steps(delta)
 
