@@ -240,7 +240,7 @@ def test_a_start_saves_work_and_a_zero_solution_is_found() -> None:
     assert near.success and len(near.support) == 1
 
 
-def test_callbacks_see_matrices() -> None:
+def test_callbacks_are_called_with_matrices() -> None:
     A, Y = problem(15, 40, 2, 13, iscomplex=False)
     seen: list[tuple[int, ...]] = []
     lopro.bpdn(A, Y, 0.5, joint=True, callback=lambda iterate: seen.append(iterate.x.shape))

@@ -26,7 +26,7 @@ def test_one_method_is_named_where_one_sufficed() -> None:
 
 
 @pytest.mark.parametrize("share", [0.0, 1e-3])
-def test_programs_are_named_and_find_the_same_alone(share: float) -> None:
+def test_programs_are_named_and_give_the_same_solution_when_chosen(share: float) -> None:
     instance = uniform(60, 220, 8, share, 2)
     found = lopro.bpdn(*instance, tol=1e-8)
     assert found.success and found.method == f"{lopro.WorkingSet()!r} -> {PursuitPrograms()!r}"

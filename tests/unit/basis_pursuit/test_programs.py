@@ -137,7 +137,7 @@ def test_units_do_not_matter(unit: float) -> None:
     assert unit * result.fun == pytest.approx(expected.fun, rel=2e-6)
 
 
-def test_a_path_is_left_after_some_rounds_with_a_full_support() -> None:
+def test_a_path_is_ended_after_some_rounds_with_a_full_support() -> None:
     A, y, sigma = many_nonzeros(1)
     search = ColumnSearch(bpdn_problem(A, y, sigma), Target(1e-6, 0.0))
     search.serve(search.begin(np.zeros(A.shape[1]), None))

@@ -125,7 +125,7 @@ def test_thresholds_balance_points_and_multipliers() -> None:
     assert splitting._better_threshold(0.0 * unit, unit, unit, unit) == 1.0
 
 
-def test_the_threshold_is_one_and_a_half_means() -> None:
+def test_the_threshold_is_one_and_a_half_times_the_mean() -> None:
     x = np.array([3.0, 0.0, -1.0])
     assert threshold_for(Point(x, x, x, 1.0, 4.0)) == 3.0
 

@@ -124,7 +124,7 @@ def test_sides_that_are_rounding_determine_no_unit(kind: int) -> None:
             np.testing.assert_allclose(found.known, [5.0, 5.0], rtol=1e-15)
 
 
-def test_small_sides_alone_determine_their_unit() -> None:
+def test_small_sides_that_no_row_compares_determine_units() -> None:
     """x_1 <= 1e-17 is not rounding beside x_2 <= 5: no row contains both."""
     units = column_units([(np.eye(2), np.array([1e-17, 5.0]))], 2)
     np.testing.assert_array_equal(units.known, [1e-17, 5.0])

@@ -90,7 +90,7 @@ def test_the_output_file_holds_the_solution(data, capsys, name):
     np.testing.assert_allclose(found, lopro.bpdn(*data, sigma=0.1).x, rtol=1e-15)
 
 
-def test_an_npz_holds_the_dual_too(data):
+def test_an_npz_file_contains_the_dual_solution(data):
     assert main(["bpdn", "A.npy", "y.npy", "--sigma", "0.1", "-o", "x.npz"]) == 0
     with np.load("x.npz") as found:
         A, y = data
@@ -99,7 +99,7 @@ def test_an_npz_holds_the_dual_too(data):
         assert y @ nu - 0.1 * np.linalg.norm(nu) == pytest.approx(np.abs(found["x"]).sum(), 1e-6)
 
 
-def test_complex_data_come_back_in_two_parts(data, capsys):
+def test_complex_solutions_are_printed_as_two_parts(data, capsys):
     A, y = data
     np.savetxt("Ac.csv", A * (1 + 1j), delimiter=",")
     np.save("yc.npy", y * (1 - 1j))

@@ -39,7 +39,7 @@ def test_version(capsys):
     assert capsys.readouterr().out == f"lopro {lopro.__version__}\n"
 
 
-def test_bench_runs_what_can_solve_the_problem(capsys):
+def test_bench_runs_the_methods_that_support_the_problem(capsys):
     argv = ["--rows", "10", "--size", "30", "--time-limit", "0.05", "--tol", "1e-2"]
     main(["bench", *argv, "--json"])
     printed = json.loads(capsys.readouterr().out)

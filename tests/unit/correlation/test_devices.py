@@ -12,7 +12,7 @@ from lopro.core.arrays import to_numpy
 
 
 @pytest.mark.parametrize("entries", [False, True])
-def test_tensors_come_back_as_tensors(rng, entries):
+def test_answers_for_tensors_are_tensors(rng, entries):
     torch = pytest.importorskip("torch")
     G, w = uniform(rng, 12), rng.uniform(0.5, 1.0, 12)
     weights = np.outer(w, w) if entries else w

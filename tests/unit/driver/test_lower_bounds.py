@@ -106,7 +106,7 @@ def test_the_radius_of_a_sublevel_set_is_used_too():
     assert "|x*| <= 2 " in source
 
 
-def test_the_sublevel_set_of_a_point_outside_need_not_hold_a_solution():
+def test_the_sublevel_set_of_a_point_outside_need_not_contain_a_solution():
     """``min |x|^2 / 2`` over ``x >= 1``: no solution is within ``sqrt(2 f(1/2)) = 1/2`` of zero."""
     known = Incumbent(Problem(Plain(), Polyhedron([[-1.0]], [-1.0])), Target(0.0), [])
     x = np.array([0.5])

@@ -138,7 +138,7 @@ def test_complex_subgradients_and_complex_matrices(rng, dtype):
     assert result.fun == pytest.approx(-np.linalg.norm(a), rel=5e-3)
 
 
-def test_integer_starts_become_floating(rng):
+def test_integer_starts_are_converted_to_floating_point(rng):
     box = Polyhedron.box(-np.ones(2), np.ones(2))
     result = lopro.solve(Problem(SquaredDistance(np.array([3.0, 0.5])), box), [0, 0])
     np.testing.assert_allclose(result.x, [1.0, 0.5], atol=1e-3)

@@ -45,7 +45,7 @@ def test_there_is_no_warning_for_tolerances_that_can_be_proved() -> None:
         assert lopro.solve(lopro.Problem(lopro.objectives.LeastSquares(A, B)), tol=1e-7).success
 
 
-def test_newton_takes_over_where_the_largest_entries_are_coupled() -> None:
+def test_newtons_method_is_used_where_the_largest_entries_are_coupled() -> None:
     f = lopro.objectives.LInfNorm() + lopro.objectives.LeastSquares(A, B)
     rows = lopro.constraints.Affine(A[:2], 0.1, 0.1)
     with warnings.catch_warnings():

@@ -255,7 +255,7 @@ def test_multipliers_are_repaired_only_where_they_prove_too_little(monkeypatch):
     assert len(calls) == 1 and sharp.gap <= rough.gap
 
 
-def test_multipliers_well_inside_a_matrix_cone_are_left_alone() -> None:
+def test_multipliers_well_inside_a_matrix_cone_are_not_changed() -> None:
     """A shift of all eigenvalues would add more to the residual of a contradiction than rounding."""
     cone, r = PSDTriangle(2), np.sqrt(2.0)
     inside = np.array([0.3, 0.1 * r, 0.7])

@@ -125,7 +125,7 @@ def test_one_triple_does_not_hide_another() -> None:
     assert violation(large, np.ones(1)).relative == pytest.approx((math.e - 2.0) / 3.0, rel=1e-12)
 
 
-def test_triples_have_units_of_their_own() -> None:
+def test_each_triple_has_its_own_units() -> None:
     cones = [(Nonnegative(2), 2), (SecondOrder(3), 3), (Exponentials(2), 6), (Zero(1), 1)]
     none, A = scipy.sparse.csr_array((1, 1)), scipy.sparse.csr_array((12, 1))
     data = ConicData(none, np.zeros(1), A, np.zeros(12), cones)

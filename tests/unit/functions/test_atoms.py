@@ -252,7 +252,7 @@ def test_singular_values_that_take_too_long_are_not_computed(shape: tuple[int, i
         atoms.Nuclear(shape).prox(w, 1.0)
 
 
-def test_entries_without_a_weight_do_not_count_where_the_slope_is_zero() -> None:
+def test_entries_of_weight_zero_are_ignored_where_the_slope_is_zero() -> None:
     atom = atoms.L1(np.array([0.0, 2.0]))
     assert atom.gauge(np.array([0.0, 1.0])) == 0.5
     assert atom.gauge(np.array([1e-300, 1.0])) == math.inf
