@@ -140,7 +140,7 @@ def test_multipliers_of_rows_and_bounds_go_to_their_terms() -> None:
     more = Polyhedron(np.ones((1, 3)), [2.0])
     forms = Forms(Problem(SquaredDistance(np.ones(3)), Intersection(rows, again, more, box)))
     found = forms.split_multipliers(np.array([1.0, 2.0, 3.0]), np.array([4.0, -5.0, 0.0]))
-    # Only the second box has the tight upper bound; both have the lower one: its multiplier is of the first.
+    # Only the second box has the tight upper bound; both have the lower, whose multiplier goes to the first.
     expected = [[1.0, 2.0], [0.0, -5.0, 0.0], [3.0], [4.0, 0.0, 0.0]]
     for v, reference in zip(found, expected, strict=True):
         assert v.tolist() == reference
@@ -173,7 +173,7 @@ def test_estimated_costs_grow_with_the_operations() -> None:
     assert str(slow).startswith("about nothing, ") and slow.seconds > 0.0
 
 
-def test_warm_starts_are_used_where_the_method_can(rng: Any) -> None:
+def test_warm_starts_are_used_where_the_method_supports_them(rng: Any) -> None:
     problem = small(rng)
     cold = lopro.solve(problem)
     assert cold.method == "Auto() -> ProgramEngines(engines=('piqp',))"

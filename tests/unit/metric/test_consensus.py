@@ -71,7 +71,7 @@ def test_it_equals_a_plain_implementation(iterations: int, l1: float, factor: fl
 
 
 def test_the_returned_matrix_is_psd_in_any_units() -> None:
-    """Rounding errors of large entries are large for small ones: in unit scale C has negative eigenvalues."""
+    """Rounding of large entries exceeds small ones: in units of its diagonal C has negative eigenvalues."""
     rng = np.random.default_rng(0)
     objective = SparseMetric(
         PairLoss.from_differences(rng.standard_normal((9, 6)), np.ones(9)), 0.1
