@@ -79,10 +79,11 @@ for method in (ProjectedGradient(iterations=100, report=20), lopro.Auto()):
 # ----------------
 #
 # * ``method=None`` lets `lopro.Auto` choose by the structure of the problem; `lopro.bpdn` chooses by the
-# matrix. That is nearly always the best choice. * Only subgradients? `lopro.LoPGD`. Smooth ``c``, and ``f``
-# smooth or with a prox? `lopro.MultiplierMethod`, or `lopro.LoPNAG` for the paper's method. * A proved rate
-# with constants you know? The schedules of the theorems: `lopro.OneProjection`, ``LoPGD(Theorem2(...))``,
-# ``LoPNAG(Theorem3(...))``. They are made for the worst case: correct, and slow.
+#   matrix. That is nearly always the best choice.
+# * Only subgradients? `lopro.LoPGD`. Smooth ``c``, and ``f`` smooth or with a prox? `lopro.MultiplierMethod`,
+#   or `lopro.LoPNAG` for the paper's method.
+# * A proved rate with constants you know? The schedules of the theorems: `lopro.OneProjection`,
+#   ``LoPGD(Theorem2(...))``, ``LoPNAG(Theorem3(...))``. They are made for the worst case: correct, and slow.
 #
 # A method that cannot run on a problem raises an error before it starts, which names what is missing:
 try:

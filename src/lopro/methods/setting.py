@@ -189,8 +189,7 @@ class GivenConstants:
 
     #: Whether the theorem needs a strongly convex objective.
     strongly_convex: ClassVar[bool] = False
-    #: Ratio of the radius of the ball on which the constants have to hold to that of the ball around the
-    #: start.
+    #: Radius of the ball on which the constants have to hold, over that of the ball around the start.
     ball_ratio: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:

@@ -41,8 +41,7 @@ class Objective(Function):
     stochastic: bool = False
     #: Whether the value is a sum of terms of both signs, so that `magnitude` may exceed its modulus.
     cancels: bool = False
-    #: Whether its slopes have fewer digits than the points, so that the precision of the points overstates
-    #: what can be proved.
+    #: Whether slopes have fewer digits than points, whose precision then overstates what can be proved.
     coarse_slopes: bool = False
 
     #: Make ``f + g`` and ``factor * f``; set by `lopro.objectives.sums`, whose classes are objectives too.
